@@ -1,0 +1,294 @@
+"""InMemoryMemoryService: the contract in plain Python; the other backends are held against it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Literal
+
+import numpy as np
+
+from adk_memory import _analysis
+from adk_memory._ranking import (
+    NEAREST,
+    Candidate,
+    Collection,
+    Vector,
+    add_surroundings,
+    best,
+    blend,
+    cosines,
+    document_frequency,
+    keyword_shares,
+    nearest,
+)
+from adk_memory._records import Record, session_records, single_record
+from adk_memory._scope import Scope
+from adk_memory._validation import (
+    DEFAULT_LIMIT,
+    microseconds,
+    validate_id,
+    validate_limit,
+    validate_project_id,
+    validate_query,
+)
+from adk_memory.embedding import Embedder, EmbeddingProvider, query_vector
+from adk_memory.service import MemoryService
+from adk_memory.types import (
+    ALL_PROJECTS,
+    AllProjects,
+    Existing,
+    HealthReport,
+    Memory,
+    MemoryEntry,
+    SearchRequest,
+    SearchResponse,
+)
+
+
+@dataclass(slots=True)
+class _Row:
+    arrival: int
+    project_id: str | None
+    session_id: str | None
+    record: Record
+    position: int
+    terms: list[str]
+    vector: Vector | None = None
+
+    def candidate(self) -> Candidate:
+        return Candidate(
+            id=self.arrival,
+            instant=microseconds(self.record.timestamp),
+            session=None if self.session_id is None else (self.project_id, self.session_id),
+            position=self.position,
+            author=_analysis.name_words(self.record.author),
+            terms=self.terms,
+        )
+
+    def memory(self, score: float | None = None) -> Memory:
+        return self.record.memory(self.session_id, self.project_id, score)
+
+
+class InMemoryMemoryService(MemoryService):
+    """Keeps everything in this process and forgets it at its end."""
+
+    supports_project_scoping = True
+
+    def __init__(self, *, embedder: EmbeddingProvider | None = None) -> None:
+        self._embedder = None if embedder is None else Embedder(embedder)
+        self._users: defaultdict[tuple[str, str], list[_Row]] = defaultdict(list)
+        self._span = (0.0, 1.0) if self._embedder is None else self._embedder.span
+        self._arrivals = count(1)
+
+    async def add_session(
+        self,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        entries: Sequence[MemoryEntry],
+        *,
+        project_id: str | None = None,
+        existing: Existing = "update",
+    ) -> list[str]:
+        scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
+        validate_id("session_id", session_id)
+        ids, records = session_records(entries, session_id, project_id, existing)
+        await self._store(scope, project_id, session_id, records, existing)
+        return ids
+
+    async def add_entry(
+        self,
+        app_name: str,
+        user_id: str,
+        entry: MemoryEntry,
+        *,
+        project_id: str | None = None,
+        existing: Literal["update", "keep"] = "update",
+    ) -> str:
+        scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
+        record = single_record(entry, existing)
+        await self._store(scope, project_id, None, [record], existing)
+        return record.id
+
+    async def search(self, request: SearchRequest) -> SearchResponse:
+        scope = Scope.reading(request.app_name, request.user_id, request.project_id)
+        query = _analysis.query_terms(request.query)
+        if not query:
+            return SearchResponse(mode=request.mode or "keyword")
+        mode, vector, partial = await query_vector(self._embedder, request)
+        rows = {row.arrival: row for row in self._rows(scope)}
+        candidates = {arrival: row.candidate() for arrival, row in rows.items()}
+        near = _near(vector, rows, candidates, max(NEAREST, request.limit))
+        if mode == "vector":
+            scores = dict(near)
+        else:
+            shares = _keyword_leg(query, candidates)
+            evidence = blend(shares, near, self._span)
+            add_surroundings(evidence, candidates, _analysis.query_words(request.query))
+            scores = {arrival: found.score for arrival, found in evidence.items()}
+        memories = tuple(
+            rows[arrival].memory(score) for arrival, score in best(scores, candidates, request.limit, request.min_score)
+        )
+        unreached = mode != "keyword" and any(row.terms and row.vector is None for row in rows.values())
+        return SearchResponse(memories=memories, mode=mode, partial=partial or unreached)
+
+    async def get(self, app_name: str, user_id: str, entry_id: str, *, project_id: str | None = None) -> Memory | None:
+        validate_id("entry_id", entry_id)
+        rows = self._rows(
+            Scope.reading(app_name, user_id, validate_project_id(project_id)), lambda row: row.record.id == entry_id
+        )
+        newest = max(rows, key=_instant, default=None)
+        return None if newest is None else newest.memory()
+
+    async def list_recent(
+        self,
+        app_name: str,
+        user_id: str,
+        limit: int | None = DEFAULT_LIMIT,
+        *,
+        project_id: str | AllProjects | None = ALL_PROJECTS,
+    ) -> list[Memory]:
+        limit = validate_limit(limit)
+        rows = sorted(self._rows(Scope.reading(app_name, user_id, project_id)), key=_instant, reverse=True)
+        return [row.memory() for row in rows[:limit]]
+
+    async def delete(
+        self,
+        app_name: str,
+        user_id: str,
+        entry_id: str,
+        *,
+        project_id: str | AllProjects | None = ALL_PROJECTS,
+    ) -> int:
+        validate_id("entry_id", entry_id)
+        scope = Scope.erasing(app_name, user_id, project_id)
+        return self._erase(scope, lambda row: row.record.id == entry_id)
+
+    async def delete_entries(
+        self, app_name: str, user_id: str, query: str, *, project_id: str | None = None, dry_run: bool = False
+    ) -> int:
+        scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
+        wanted = set(_analysis.query_words(validate_query(query)))
+
+        def matches(row: _Row) -> bool:
+            return bool(wanted) and wanted.issubset(_analysis.words(row.record.text))
+
+        return len(list(self._rows(scope, matches))) if dry_run else self._erase(scope, matches)
+
+    async def delete_session(
+        self,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        *,
+        project_id: str | AllProjects | None = ALL_PROJECTS,
+    ) -> int:
+        validate_id("session_id", session_id)
+        scope = Scope.erasing(app_name, user_id, project_id)
+        return self._erase(scope, lambda row: row.session_id == session_id)
+
+    async def delete_project(self, app_name: str, user_id: str, project_id: str) -> int:
+        return self._erase(Scope.erasing(app_name, user_id, validate_id("project_id", project_id)))
+
+    async def delete_user(self, app_name: str, user_id: str) -> int:
+        return self._erase(Scope.erasing(app_name, user_id, ALL_PROJECTS))
+
+    async def health_check(self) -> HealthReport:
+        return HealthReport(backend="memory", embedding_model=None if self._embedder is None else self._embedder.model)
+
+    # Below, nothing awaits between a look at the rows and a change of them: each change is atomic.
+
+    async def _store(
+        self,
+        scope: Scope,
+        project_id: str | None,
+        session_id: str | None,
+        records: list[Record],
+        existing: Existing,
+    ) -> None:
+        vectors: dict[str, Vector | None] = {}
+        while True:
+            here = {
+                row.record.id: row
+                for row in self._rows(scope, lambda row: row.session_id == session_id)
+            }  # fmt: skip
+            missing = self._texts_to_embed(records, here, existing, vectors)
+            if not missing or self._embedder is None:
+                break
+            vectors |= await self._embedder.passages(missing)
+        if existing == "replace":
+            kept = {record.id for record in records}
+            self._erase(scope, lambda row: row.session_id == session_id and row.record.id not in kept)
+        rows = self._users[scope.app_name, scope.user_id] if records else []
+        position = 1 + max(
+            (row.position for row in rows if row.session_id == session_id and row.project_id == project_id), default=0
+        )
+        for record in records:
+            row = here.get(record.id)
+            if row is None:
+                row = _Row(next(self._arrivals), project_id, session_id, record, position, [])
+                position += 1
+                rows.append(row)
+            elif existing == "keep":
+                continue
+            if record.text in vectors:
+                row.vector = vectors[record.text]
+            elif record.text != row.record.text:
+                row.vector = None
+            row.record = record.over(row.record)
+            row.terms = _analysis.terms(record.text)
+
+    def _texts_to_embed(
+        self,
+        records: list[Record],
+        here: dict[str, _Row],
+        existing: Existing,
+        vectors: dict[str, Vector | None],
+    ) -> list[str]:
+        def has_vector(record: Record) -> bool:
+            row = here.get(record.id)
+            if row is None:
+                return record.text in vectors
+            unchanged = row.record.text == record.text and row.vector is not None
+            return existing == "keep" or unchanged or record.text in vectors
+
+        return [record.text for record in records if not has_vector(record) and _analysis.has_word(record.text)]
+
+    def _rows(self, scope: Scope, matches: Callable[[_Row], bool] = lambda _row: True) -> Iterator[_Row]:
+        rows = self._users.get((scope.app_name, scope.user_id), [])
+        return (row for row in rows if scope.holds(row.project_id) and matches(row))
+
+    def _erase(self, scope: Scope, matches: Callable[[_Row], bool] = lambda _row: True) -> int:
+        key = (scope.app_name, scope.user_id)
+        rows = self._users.pop(key, [])
+        kept = [row for row in rows if not (scope.holds(row.project_id) and matches(row))]
+        if kept:
+            self._users[key] = kept
+        return len(rows) - len(kept)
+
+
+def _instant(row: _Row) -> tuple[object, int]:
+    return row.record.timestamp, row.arrival
+
+
+def _keyword_leg(query: list[str], candidates: dict[int, Candidate]) -> dict[int, float]:
+    documents = [candidate.terms for candidate in candidates.values() if candidate.terms]
+    collection = Collection(
+        entries=len(documents),
+        terms=sum(map(len, documents)),
+        frequency=document_frequency(query, documents),
+    )
+    return keyword_shares(query, candidates.values(), collection)
+
+
+def _near(
+    vector: Vector | None, rows: dict[int, _Row], candidates: dict[int, Candidate], count: int
+) -> list[tuple[int, float]]:
+    found = {arrival: row.vector for arrival, row in rows.items() if row.vector is not None}
+    if vector is None or not found:
+        return []
+    scores = dict(zip(found, cosines(np.stack(list(found.values())), vector).tolist(), strict=True))
+    return nearest(scores, candidates, count)

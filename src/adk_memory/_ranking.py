@@ -1,0 +1,235 @@
+"""Scores: pure functions over terms and vectors, the same for every backend; no SQL.
+
+What an entry holds itself is a blend of two legs. The keyword leg is BM25 (Robertson & Zaragoza, "The Probabilistic
+Relevance Framework", 2009) over the entries in sight alone, divided by the weight of all terms of the query: 1 means
+an average entry that holds each of them once. Rarities are squared, which does the work of a list of stop words, in
+any language. A quarter of it is the same over the 4-grams of terms, which meet where stems do not. The other leg is
+the cosine of two vectors, on a scale that the embedding provider knows.
+
+Then comes evidence from around an entry: turns beside it that answer well, a session that does, an author whom the
+query names. It changes the order, never which entries are returned, and there is none around single entries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+K1: Final = 0.9
+B: Final = 0.2
+GRAM_CHARACTERS: Final = 4
+GRAM_WEIGHT: Final = 0.25
+KEYWORD_WEIGHT: Final = 0.6
+NEAREST: Final = 100
+"""How many of the nearest entries take part in a search, where its limit does not ask for more."""
+LENDERS: Final = 100
+"""How many of the best entries lend their score to what stands around them."""
+LENT: Final = {1: 0.5, -1: 0.3, 2: 0.25, -2: 0.2}
+"""The share of its score that an entry lends to the one so many turns later: answers follow what asks for them."""
+SESSION_WEIGHT: Final = 0.5
+SESSION_BEST: Final = 3
+AUTHOR_NAMED: Final = 1.8
+"""By how much more an entry counts whose author the query names."""
+
+Vector = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An entry that may answer a query: its microsecond, its place in its session, its author's words, its terms."""
+
+    id: int
+    instant: int
+    session: Hashable | None
+    position: int
+    author: frozenset[str]
+    terms: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What BM25 has to know of the entries in sight: how many, how many terms in all, how many entries per term."""
+
+    entries: int
+    terms: int
+    frequency: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """How long an entry is, and how often it has what a query asks for."""
+
+    length: int
+    counts: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What speaks for an entry, part by part; ``author`` is a factor of the sum of the others."""
+
+    keyword: float = 0.0
+    similarity: float = 0.0
+    turns: float = 0.0
+    session: float = 0.0
+    author: float = 1.0
+
+    @property
+    def own(self) -> float:
+        return self.keyword + self.similarity
+
+    @property
+    def score(self) -> float:
+        """The sum of the parts, times that for the author, mapped to 0 to 1: a half to .63, one to .86."""
+        return 1 - math.exp(-2 * (self.own + self.turns + self.session) * self.author)
+
+
+def document_frequency(query: Iterable[str], documents: Iterable[Iterable[str]]) -> Counter[str]:
+    """Return in how many of ``documents`` each term of the query is."""
+    wanted = set(query)
+    return Counter(term for document in documents for term in wanted.intersection(document))
+
+
+def keyword_shares(query: Sequence[str], candidates: Iterable[Candidate], collection: Collection) -> dict[int, float]:
+    """Return how much of the query's weight each candidate holds, 0 to 1.9; those that hold no term are left out."""
+    wanted = set(query)
+    matching = {found.id: found.terms for found in candidates if not wanted.isdisjoint(found.terms)}
+    if not matching:
+        return {}
+    words = {
+        entry_id: _Document(len(terms), {term: terms.count(term) for term in wanted.intersection(terms)})
+        for entry_id, terms in matching.items()
+    }
+    whole = _shares(
+        _weights(query, collection.entries, collection.frequency), words, collection.terms / collection.entries
+    )
+    grams = _gram_documents(query, matching)
+    frequency = Counter(gram for document in grams.values() for gram in document.counts)
+    average = sum(document.length for document in grams.values()) / len(grams)
+    pieces = _shares(_weights(list(dict.fromkeys(_grams(query))), collection.entries, frequency), grams, average)
+    return {entry_id: (1 - GRAM_WEIGHT) * whole[entry_id] + GRAM_WEIGHT * pieces[entry_id] for entry_id in matching}
+
+
+def cosines(vectors: npt.NDArray[np.float32], query: Vector) -> npt.NDArray[np.float64]:
+    """Return the cosine of each row of ``vectors`` (n, dimensions) with ``query`` (dimensions); 0 where negative."""
+    norms = np.linalg.norm(vectors, axis=1) * float(np.linalg.norm(query))
+    found: npt.NDArray[np.float64] = np.clip((vectors @ query) / norms, 0.0, 1.0).astype(np.float64)
+    return found
+
+
+def nearest(
+    similarity: Mapping[int, float], candidates: Mapping[int, Candidate], count: int
+) -> list[tuple[int, float]]:
+    """Return the ``count`` most similar entries with their cosines, in the order of a search."""
+    return _in_order(similarity, candidates)[:count]
+
+
+def blend(
+    shares: Mapping[int, float], near: Sequence[tuple[int, float]], span: tuple[float, float]
+) -> dict[int, Evidence]:
+    """Return what speaks for each entry that either leg found.
+
+    ``span`` holds the cosines, of the provider's model, between which similarity grows from nothing to all.
+    """
+    low, high = span
+    if len(near) >= NEAREST:
+        low = max(low, near[NEAREST - 1][1])  # what a hundred entries have in common with a query says nothing
+    evidence: defaultdict[int, Evidence] = defaultdict(Evidence)
+    keyword_weight = KEYWORD_WEIGHT if near else 1.0
+    for entry_id, share in shares.items():
+        evidence[entry_id].keyword = keyword_weight * share
+    for entry_id, cosine in near:
+        evidence[entry_id].similarity = (1 - KEYWORD_WEIGHT) * max(0.0, cosine - low) / (high - span[0])
+    return dict(evidence)
+
+
+def add_surroundings(
+    evidence: Mapping[int, Evidence], candidates: Mapping[int, Candidate], query_words: Iterable[str]
+) -> None:
+    """Add what speaks for each entry from around it: from the best entries of its session, and its author."""
+    own = {entry_id: found.own for entry_id, found in evidence.items() if candidates[entry_id].session is not None}
+    places = {(candidates[entry_id].session, candidates[entry_id].position): entry_id for entry_id in own}
+    sessions: defaultdict[Hashable, list[float]] = defaultdict(list)
+    for lender, score in _in_order(own, candidates)[:LENDERS]:
+        session, position = candidates[lender].session, candidates[lender].position
+        sessions[session].append(score)
+        for turns, share in LENT.items():
+            neighbour = places.get((session, position + turns))
+            if neighbour is not None:
+                evidence[neighbour].turns += share * score
+    for entry_id in own:
+        best_of_session = sessions[candidates[entry_id].session][:SESSION_BEST]
+        evidence[entry_id].session = SESSION_WEIGHT * sum(best_of_session) / SESSION_BEST
+    asked = frozenset(query_words)
+    for entry_id, found in evidence.items():
+        if not asked.isdisjoint(candidates[entry_id].author):
+            found.author = AUTHOR_NAMED
+
+
+def best(
+    scores: Mapping[int, float], candidates: Mapping[int, Candidate], limit: int, min_score: float | None
+) -> list[tuple[int, float]]:
+    """Return the ``limit`` best entries with their scores: by score, then newest, then first to arrive."""
+    floor = -math.inf if min_score is None else min_score
+    return _in_order({i: score for i, score in scores.items() if score >= floor}, candidates)[:limit]
+
+
+def _in_order(numbers: Mapping[int, float], candidates: Mapping[int, Candidate]) -> list[tuple[int, float]]:
+    return sorted(numbers.items(), key=lambda item: (-item[1], -candidates[item[0]].instant, item[0]))
+
+
+def _weights(query: Sequence[str], entries: int, frequency: Mapping[str, int]) -> dict[str, float]:
+    """The square of each term's inverse document frequency, in its form that is never negative."""
+    weights = {}
+    for term in query:
+        holding = frequency.get(term, 0)
+        weights[term] = math.log1p((max(entries - holding, 0) + 0.5) / (holding + 0.5)) ** 2
+    return weights
+
+
+def _shares(weights: Mapping[str, float], documents: Mapping[int, _Document], average: float) -> dict[int, float]:
+    potential = sum(weights.values())
+    shares = {}
+    for entry_id, document in documents.items():
+        damping = K1 * (1 - B + B * document.length / average)
+        # In the order of the query: the sum of the same numbers in another order may differ in its last digit.
+        counts = document.counts
+        total = sum(
+            weights[piece] * counts[piece] * (K1 + 1) / (counts[piece] + damping)
+            for piece in weights
+            if piece in counts
+        )
+        shares[entry_id] = total / potential
+    return shares
+
+
+def _gram_documents(query: Iterable[str], documents: Mapping[int, Sequence[str]]) -> dict[int, _Document]:
+    asked = set(_grams(query))
+    vocabulary = set().union(*documents.values())
+    sizes = {term: len(_grams_of(term)) for term in vocabulary}
+    shared = {term: found for term in vocabulary if (found := asked.intersection(_grams_of(term)))}
+    counted = {}
+    for entry_id, terms in documents.items():
+        counts: Counter[str] = Counter()
+        for term in shared.keys() & set(terms):
+            times = terms.count(term)
+            for gram in shared[term]:
+                counts[gram] += times
+        counted[entry_id] = _Document(sum(map(sizes.__getitem__, terms)), counts)
+    return counted
+
+
+def _grams(terms: Iterable[str]) -> list[str]:
+    return [gram for term in terms for gram in _grams_of(term)]
+
+
+@lru_cache(maxsize=65_536)
+def _grams_of(term: str) -> tuple[str, ...]:
+    starts = range(max(1, len(term) - GRAM_CHARACTERS + 1))
+    return tuple(term[start : start + GRAM_CHARACTERS] for start in starts)

@@ -1,0 +1,122 @@
+"""An entry between the value that a caller gives and the fields that a backend stores: its identity is decided here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import get_args
+
+from adk_memory._validation import JsonValue
+from adk_memory.errors import ValidationError
+from adk_memory.types import Content, Existing, Memory, MemoryEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The stored fields of an entry; ``content`` and ``metadata`` are JSON texts."""
+
+    id: str
+    author: str
+    timestamp: datetime
+    content: str
+    text: str
+    metadata: str
+    timestamp_given: bool = True
+
+    def rewrites(self, stored: Record) -> bool:
+        """Whether storing this over ``stored``, of the same id, would change it."""
+        return self.over(stored) != stored
+
+    def over(self, stored: Record) -> Record:
+        """This record with the stored time where the caller gave none."""
+        timestamp = self.timestamp if self.timestamp_given else stored.timestamp
+        return Record(self.id, self.author, timestamp, self.content, self.text, self.metadata)
+
+    def memory(self, session_id: str | None, project_id: str | None, score: float | None = None) -> Memory:
+        fields = json.loads(self.content)
+        content = Content.model_construct(role=fields.pop("role"), parts=tuple(fields.pop("parts")))
+        if content.model_extra is not None:
+            content.model_extra.update(fields)  # no keywords: a field may be called like an argument, "cls" for one
+        return Memory.model_construct(
+            content=content,
+            author=self.author,
+            timestamp=self.timestamp,
+            id=self.id,
+            metadata=json.loads(self.metadata),
+            session_id=session_id,
+            project_id=project_id,
+            score=score,
+        )
+
+
+def session_records(
+    entries: object, session_id: str, project_id: str | None, existing: Existing
+) -> tuple[list[str], list[Record]]:
+    """Return the id of every entry, and one record for each id; of two with one id the last counts, or the first.
+
+    An entry without an id is known by a digest of its author, content and explicitly given timestamp, and by its
+    number among its identical twins.
+    """
+    if existing not in get_args(Existing):
+        raise ValidationError(f"existing must be one of {', '.join(get_args(Existing))}")
+    twins: Counter[str] = Counter()
+    ids: list[str] = []
+    records: dict[str, Record] = {}
+    for entry in _checked(entries):
+        entry_id = entry.id
+        if entry_id is None:
+            identity = _identity(entry, session_id, project_id)
+            entry_id = _digest([identity, twins[identity]])
+            twins[identity] += 1
+        ids.append(entry_id)
+        if entry_id not in records or existing != "keep":
+            records[entry_id] = _record(entry_id, entry)
+    return ids, list(records.values())
+
+
+def single_record(entry: MemoryEntry, existing: Existing) -> Record:
+    """Return the record of an entry outside of any session; without an id of its own it is always a new one."""
+    if existing not in ("update", "keep"):
+        raise ValidationError("existing must be update or keep for a single entry")
+    [entry] = _checked([entry])
+    return _record(entry.id or uuid.uuid4().hex, entry)
+
+
+def _checked(entries: object) -> Sequence[MemoryEntry]:
+    if isinstance(entries, str | bytes | MemoryEntry) or not isinstance(entries, Iterable):
+        raise ValidationError(f"entries must be a list of MemoryEntry, got {type(entries).__name__}")
+    entries = list(entries)
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, MemoryEntry):
+            raise ValidationError(f"entries[{index}] must be a MemoryEntry, got {type(entry).__name__}")
+    return entries
+
+
+def _record(entry_id: str, entry: MemoryEntry) -> Record:
+    return Record(
+        id=entry_id,
+        author=entry.author,
+        timestamp=entry.timestamp,
+        content=_json(entry.content.as_json()),
+        text=entry.text,
+        metadata=_json(entry.metadata),
+        timestamp_given="timestamp" in entry.model_fields_set,
+    )
+
+
+def _identity(entry: MemoryEntry, session_id: str, project_id: str | None) -> str:
+    given = entry.timestamp.isoformat() if "timestamp" in entry.model_fields_set else None
+    return _digest([project_id, session_id, entry.author, entry.content.as_json(), given])
+
+
+def _digest(value: JsonValue) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _json(value: JsonValue) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,142 @@
+"""EmbeddingProvider: what turns texts into vectors, and the checks on what it returns."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from adk_memory.errors import (
+    ConfigurationError,
+    EmbeddingError,
+    EmbeddingMismatchError,
+    OperationNotSupportedError,
+)
+from adk_memory.types import Mode, SearchRequest
+
+_logger = logging.getLogger(__name__)
+
+MAX_DIMENSIONS: Final = 16_000
+
+
+@runtime_checkable
+class EmbeddingProvider(Protocol):
+    """Turns texts into vectors of one model.
+
+    A provider may also have ``async embed_query(text) -> Sequence[float]`` for models that embed a question
+    unlike a passage.
+
+    Attributes:
+        model: names the model; vectors of two models are never compared.
+        dimensions: the length of every vector, 1 to 16,000.
+    """
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Return one vector for each text, in order."""
+        ...
+
+
+class Embedder:
+    """A provider behind the checks: what comes out of here can be stored and compared."""
+
+    def __init__(self, provider: EmbeddingProvider) -> None:
+        if not isinstance(provider, EmbeddingProvider):
+            raise ConfigurationError(
+                f"embedder must have model, dimensions and embed() (EmbeddingProvider), got {type(provider).__name__}"
+            )
+        if not isinstance(provider.model, str) or not 1 <= len(provider.model) <= 256:
+            raise ConfigurationError("embedder.model must be a string of 1 to 256 characters")
+        if not isinstance(provider.dimensions, int) or not 1 <= provider.dimensions <= MAX_DIMENSIONS:
+            raise ConfigurationError(f"embedder.dimensions must be an integer from 1 to {MAX_DIMENSIONS}")
+        self._provider = provider
+        self.model = provider.model
+        self.dimensions = provider.dimensions
+        self.span: tuple[float, float] = getattr(provider, "similarity_span", (0.0, 1.0))
+
+    async def passages(self, texts: Iterable[str]) -> dict[str, npt.NDArray[np.float32] | None]:
+        """Return the unit vector of each distinct text, `None` where the provider gave a zero vector.
+
+        Raises:
+            EmbeddingError: the provider failed, or gave something else than one finite vector for each text.
+            EmbeddingMismatchError: the vectors are not of the declared length.
+        """
+        distinct = list(dict.fromkeys(texts))
+        if not distinct:
+            return {}
+        vectors = await self._call("embed", distinct)
+        if len(vectors) != len(distinct):
+            raise EmbeddingError(f"{self.model} gave {len(vectors)} vectors for {len(distinct)} texts")
+        return dict(zip(distinct, map(self._unit, vectors), strict=True))
+
+    async def query(self, text: str) -> npt.NDArray[np.float32] | None:
+        """Return the unit vector of a question; raises as `passages` does."""
+        if hasattr(self._provider, "embed_query"):
+            return self._unit(await self._call("embed_query", text, single=True))
+        return (await self.passages([text]))[text]
+
+    async def _call(self, method: str, argument: object, *, single: bool = False) -> Any:
+        try:
+            answer = await getattr(self._provider, method)(argument)
+            return answer if single else list(answer)
+        except Exception as error:
+            # The cause may hold the text, so only its type is named.
+            raise EmbeddingError(f"{self.model} failed with {type(error).__name__}; nothing was written") from error
+
+    def _unit(self, vector: object) -> npt.NDArray[np.float32] | None:
+        try:
+            values = np.asarray(vector if hasattr(vector, "__array__") else list(vector), np.float64)  # type: ignore[call-overload]
+        except (TypeError, ValueError) as error:
+            raise EmbeddingError(f"{self.model} gave a vector that is not a sequence of numbers") from error
+        if values.shape != (self.dimensions,):
+            raise EmbeddingMismatchError(
+                f"{self.model} gave a vector of shape {values.shape}, but declares {self.dimensions} dimensions"
+            )
+        if not np.isfinite(values).all():
+            raise EmbeddingError(f"{self.model} gave a vector with NaN or infinity in it")
+        largest = np.abs(values).max()
+        if largest == 0:
+            return None
+        values = values / largest  # first, so that the squares can neither overflow nor vanish
+        unit = values / np.linalg.norm(values)
+        # Half precision is what is stored: rounded here, vectors are the same on every backend.
+        return np.asarray(unit.astype(np.float16), np.float32)
+
+
+async def query_vector(
+    embedder: Embedder | None, request: SearchRequest
+) -> tuple[Mode, npt.NDArray[np.float32] | None, bool]:
+    """Return how ``request`` will be answered, the vector of its query, and whether similarity was lost on the way.
+
+    Without ``request.mode`` a failing provider costs the similarity, not the answer.
+
+    Raises:
+        OperationNotSupportedError: the request asks for vectors and there is no provider.
+        EmbeddingError: the request asks for vectors and the provider failed.
+    """
+    if request.mode == "keyword" or (embedder is None and request.mode is None):
+        return "keyword", None, False
+    if embedder is None:
+        raise OperationNotSupportedError(f"mode {request.mode} needs an embedder; none is configured")
+    try:
+        vector = await embedder.query(request.query)
+    except EmbeddingError as error:
+        if request.mode is not None:
+            raise
+        _logger.warning("search goes on by keywords alone: %s", error)
+        return "keyword", None, True
+    if vector is None:
+        return request.mode or "keyword", None, True
+    return request.mode or "hybrid", vector, False

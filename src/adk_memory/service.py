@@ -1,0 +1,242 @@
+"""MemoryService: what every backend does. Its docstrings are the contract; `adk_memory.testing` checks it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Literal, Self
+
+from adk_memory._validation import DEFAULT_LIMIT, validate_id
+from adk_memory.errors import OperationNotSupportedError, ProjectScopingNotSupportedError
+from adk_memory.types import (
+    ALL_PROJECTS,
+    AllProjects,
+    Existing,
+    HealthReport,
+    Memory,
+    MemoryEntry,
+    SearchRequest,
+    SearchResponse,
+)
+
+
+class MemoryService(ABC):
+    """Long-term memory of many users, kept by ``(app_name, user_id, project_id or none)``.
+
+    **Scope.** Reading with ``project_id=None`` sees the global entries only; with ``"A"`` the global entries and
+    those of project A. Erasing with ``None`` touches global entries only; with ``"A"`` those of project A only.
+    `ALL_PROJECTS`, where an operation takes it, is everything of that user in that app. No operation ever sees
+    another user's or app's entries. A backend that can't keep projects apart leaves `supports_project_scoping`
+    false and raises `ProjectScopingNotSupportedError` wherever a project is named.
+
+    **Identifiers** are strings of 1 to 256 characters, compared exactly.
+
+    **Order** is by instant, then by arrival.
+
+    **Errors.** Bad input raises `ValidationError` before anything is written. An operation that a backend lacks
+    raises `OperationNotSupportedError`. Operations of a database raise `StorageError` and `SchemaError`.
+
+    **Life.** A service is an async context manager; leaving it calls `close`. It may be used by many tasks of one
+    event loop at once.
+    """
+
+    supports_project_scoping: bool = False
+    """Whether this backend keeps projects apart."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_exc_info: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Release what the service opened itself; calling it again does nothing."""
+
+    async def migrate(self) -> None:
+        """Create the tables, or bring them to this version; safe from several processes at once.
+
+        A backend without a schema has nothing to do.
+        """
+
+    async def schema_version(self) -> str | None:
+        """Return the revision of the tables, or `None` where there are none."""
+        return None
+
+    # Writing
+
+    @abstractmethod
+    async def add_session(
+        self,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        entries: Sequence[MemoryEntry],
+        *,
+        project_id: str | None = None,
+        existing: Existing = "update",
+    ) -> list[str]:
+        """Remember the entries of a session, all of them or none; return their ids in the order given.
+
+        An entry is known by its ``id`` inside this session and project; one without an id is known by a digest
+        of its author, content and explicitly given timestamp, identical twins of one call by their number. So
+        adding a session again, or a longer version of it, leaves one copy of each entry, also when several
+        callers do it at once. Known entries are rewritten where they differ (``existing="update"``; a timestamp
+        that was not given is left alone), left as they are (``"keep"``), or, with ``"replace"``, rewritten while
+        all others of this session and project are erased.
+
+        Raises:
+            EmbeddingError: a provider is configured and failed; nothing was written.
+        """
+
+    async def add_entry(
+        self,
+        app_name: str,
+        user_id: str,
+        entry: MemoryEntry,
+        *,
+        project_id: str | None = None,
+        existing: Literal["update", "keep"] = "update",
+    ) -> str:
+        """Remember a single entry, outside of any session; return its id.
+
+        With an ``id`` it is known by that, as in `add_session`; without one it is always added.
+        """
+        raise self._refusal("add_entry")
+
+    # Reading
+
+    @abstractmethod
+    async def search(self, request: SearchRequest) -> SearchResponse:
+        """Return the memories in sight that match any word of the query, or are near to it, best first.
+
+        In keyword mode an entry matches if it holds a word of the query; with an embedding provider also if it
+        is among the nearest by cosine similarity. Equal scores come newest first, then in order of arrival. A
+        query without a word matches nothing. Entries without text are never matched.
+
+        Raises:
+            OperationNotSupportedError: ``mode`` asks for vectors and no provider is configured.
+            EmbeddingError: ``mode`` asks for vectors and the provider failed. With ``mode=None`` the search goes
+                on by keywords and the response is marked ``partial``.
+        """
+
+    async def get(self, app_name: str, user_id: str, entry_id: str, *, project_id: str | None = None) -> Memory | None:
+        """Return the entry of that id in sight of ``project_id``, or `None`.
+
+        Where several sessions hold the id: the newest.
+        """
+        raise self._refusal("get")
+
+    async def list_recent(
+        self,
+        app_name: str,
+        user_id: str,
+        limit: int | None = DEFAULT_LIMIT,
+        *,
+        project_id: str | AllProjects | None = ALL_PROJECTS,
+    ) -> list[Memory]:
+        """Return the latest entries, newest first; of one instant, the last to arrive first.
+
+        Unlike a search it sees every project of the user unless ``project_id`` narrows it.
+        """
+        raise self._refusal("list_recent")
+
+    # Erasing: entries, their index entries and their vectors, in one transaction; never through the provider.
+
+    async def delete(
+        self,
+        app_name: str,
+        user_id: str,
+        entry_id: str,
+        *,
+        project_id: str | AllProjects | None = ALL_PROJECTS,
+    ) -> int:
+        """Erase the entry of that id; return how many were erased, 0 where there is none.
+
+        Every session of the user that holds the id loses it; ``project_id`` narrows that to the global entries
+        (`None`) or to one project.
+        """
+        raise self._refusal("delete")
+
+    async def delete_entries(
+        self, app_name: str, user_id: str, query: str, *, project_id: str | None = None, dry_run: bool = False
+    ) -> int:
+        """Erase the entries that hold **every** word of the query; return how many.
+
+        Words are compared without case and accents, but not by their stems. A query without a word erases
+        nothing. With ``project_id=None`` only global entries, with a project only its own. ``dry_run=True``
+        erases nothing and returns how many it would.
+        """
+        raise self._refusal("delete_entries")
+
+    async def delete_session(
+        self,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        *,
+        project_id: str | AllProjects | None = ALL_PROJECTS,
+    ) -> int:
+        """Erase a session, in every project of the user unless ``project_id`` narrows it; return how many entries."""
+        raise self._refusal("delete_session")
+
+    async def delete_project(self, app_name: str, user_id: str, project_id: str) -> int:
+        """Erase everything of one project of one user, never a global entry; return how many entries."""
+        raise self._refusal("delete_project")
+
+    async def delete_user(self, app_name: str, user_id: str) -> int:
+        """Erase everything of one user in one app, the ids included; return how many entries."""
+        raise self._refusal("delete_user")
+
+    async def health_check(self) -> HealthReport:
+        """Reach the backend and say what it is.
+
+        Raises:
+            StorageUnavailableError: it could not be reached.
+            SchemaError: its tables are not what this version needs.
+        """
+        raise self._refusal("health_check")
+
+    # The project-named forms
+
+    async def add_session_to_project(
+        self,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        project_id: str,
+        entries: Sequence[MemoryEntry],
+        *,
+        existing: Existing = "update",
+    ) -> list[str]:
+        """Call `add_session` for a project."""
+        project_id = self._project(project_id)
+        return await self.add_session(app_name, user_id, session_id, entries, project_id=project_id, existing=existing)
+
+    async def add_entry_to_project(self, app_name: str, user_id: str, project_id: str, entry: MemoryEntry) -> str:
+        """Call `add_entry` for a project."""
+        return await self.add_entry(app_name, user_id, entry, project_id=self._project(project_id))
+
+    async def delete_entries_in_project(
+        self, app_name: str, user_id: str, project_id: str, query: str, *, dry_run: bool = False
+    ) -> int:
+        """Call `delete_entries` for a project."""
+        project_id = self._project(project_id)
+        return await self.delete_entries(app_name, user_id, query, project_id=project_id, dry_run=dry_run)
+
+    def require_project_scoping(self) -> None:
+        """Do nothing if this backend keeps projects apart.
+
+        Raises:
+            ProjectScopingNotSupportedError: it does not.
+        """
+        if not self.supports_project_scoping:
+            raise ProjectScopingNotSupportedError(
+                f"{type(self).__name__} can't keep projects apart; use project_id=None or another backend"
+            )
+
+    def _project(self, project_id: object) -> str:
+        self.require_project_scoping()
+        return validate_id("project_id", project_id)
+
+    def _refusal(self, operation: str) -> OperationNotSupportedError:
+        return OperationNotSupportedError(f"{type(self).__name__} does not support {operation}")

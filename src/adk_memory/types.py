@@ -1,0 +1,356 @@
+"""The values that cross the border of the package. What they accept, every backend accepts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, Final, Literal, Self
+
+import pydantic
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from adk_memory._validation import (
+    DEFAULT_LIMIT,
+    JsonValue,
+    clean_json,
+    clean_text,
+    utc,
+    validate_id,
+    validate_limit,
+    validate_project_id,
+    validate_query,
+)
+from adk_memory.errors import ValidationError
+
+Mode = Literal["keyword", "vector", "hybrid"]
+"""How a search is answered: by words, by similarity of embeddings, or by both."""
+
+
+Existing = Literal["update", "keep", "replace"]
+"""What adding does with an entry that is there already; see `MemoryService.add_session`."""
+
+
+class AllProjects(Enum):
+    """The type of `ALL_PROJECTS`: a value of its own, so that no project can have its name."""
+
+    ALL_PROJECTS = "ALL_PROJECTS"
+
+    def __repr__(self) -> str:
+        return "ALL_PROJECTS"
+
+
+ALL_PROJECTS: Final = AllProjects.ALL_PROJECTS
+"""In lists, exports and deletes of one user: the global entries and those of every project."""
+
+
+class _Value(BaseModel):
+    """An immutable value whose constructor raises our `ValidationError`, with the path and without the input."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    def __init__(self, /, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except pydantic.ValidationError as error:
+            raise ValidationError(_summary(type(self).__name__, error)) from error
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """Return the value that ``obj`` describes; the same checks and errors as the constructor."""
+        try:
+            return super().model_validate(obj, **options)
+        except pydantic.ValidationError as error:
+            raise ValidationError(_summary(cls.__name__, error)) from error
+
+
+def _summary(name: str, error: pydantic.ValidationError) -> str:
+    found = []
+    for detail in error.errors(include_input=False, include_url=False):
+        path = ".".join(str(step) for step in detail["loc"])
+        message = detail["msg"].removeprefix("Value error, ").removeprefix(f"{name}: ")
+        found.append(f"{path}: {message}" if path and not message.startswith(path) else message)
+    return f"{name}: {'; '.join(found)}"
+
+
+class Content(_Value):
+    """What was said: a role and parts. A part is a text or any JSON object; all are kept as they are.
+
+    ``Content("user", ["hello"])`` is short for ``Content("user", [{"text": "hello"}])``. Fields beside ``role``
+    and ``parts`` are kept too. Only the text parts are searched.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    role: str | None = "user"
+    parts: tuple[dict[str, JsonValue], ...] = ()
+
+    def __init__(self, /, role: str | None = "user", parts: object = (), **others: Any) -> None:
+        super().__init__(role=role, parts=parts, **others)
+
+    @classmethod
+    def of(cls, value: object) -> Content:
+        """Return ``value`` as a `Content`: a text, a mapping, or any object that has ``role`` and ``parts``.
+
+        Raises:
+            ValidationError: it is none of these, or JSON can't hold it.
+        """
+        if isinstance(value, Content):
+            return value
+        if isinstance(value, str):
+            return cls(parts=(value,))
+        if isinstance(value, Mapping):
+            return cls(**_fields(value))
+        if hasattr(value, "role") and hasattr(value, "parts"):
+            return cls(role=value.role, parts=value.parts)
+        raise ValidationError(f"content must be a text, a mapping or have role and parts, got {type(value).__name__}")
+
+    def with_text(self, text: str) -> Content:
+        """Return this content with one more text part at its end."""
+        return type(self).of({**self.as_json(), "parts": (*self.parts, text)})
+
+    @property
+    def text(self) -> str:
+        """The text parts, in order, joined by line breaks; empty where there are none."""
+        return "\n".join(part["text"] for part in self.parts if isinstance(part.get("text"), str))
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """Return the JSON object that is stored: ``role``, ``parts`` and what else was given."""
+        return {"role": self.role, "parts": list(self.parts), **(self.model_extra or {})}
+
+    @field_validator("role")
+    @classmethod
+    def _clean_role(cls, role: str | None) -> str | None:
+        return None if role is None else clean_text(role)
+
+    @field_validator("parts", mode="before")
+    @classmethod
+    def _plain_parts(cls, parts: object) -> object:
+        if parts is None:
+            return ()
+        if isinstance(parts, str) or not isinstance(parts, Sequence):
+            raise ValidationError("parts must be a list of texts and JSON objects")
+        return tuple(_plain_part(part, f"parts[{index}]") for index, part in enumerate(parts))
+
+    def model_post_init(self, _context: object) -> None:
+        """Check the fields beside role and parts, which no validator sees."""
+        for key, value in (self.model_extra or {}).items():
+            self.model_extra[key] = clean_json(value, key)  # type: ignore[index]
+
+
+def _fields(content: Mapping[Any, object]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for key, item in content.items():
+        if not isinstance(key, str):
+            raise ValidationError(f"content has a key that is a {type(key).__name__}; JSON keys are strings")
+        name = clean_text(key)
+        if name in fields:
+            raise ValidationError("content has two keys that are the same once NUL and surrogates are replaced")
+        fields[name] = item
+    return fields
+
+
+def _plain_part(part: object, path: str) -> dict[str, JsonValue]:
+    if isinstance(part, str):
+        return {"text": clean_text(part)}
+    if hasattr(part, "model_dump") and not isinstance(part, type):  # a part of Google genai's type
+        part = part.model_dump(mode="json", exclude_none=True)
+    elif not isinstance(part, Mapping) and isinstance(getattr(part, "text", None), str):
+        part = {"text": part.text}  # type: ignore[attr-defined]
+    if not isinstance(part, Mapping):
+        raise ValidationError(f"{path} must be a text or a JSON object, got {type(part).__name__}")
+    cleaned: dict[str, JsonValue] = clean_json(part, path)
+    return cleaned
+
+
+class MemoryEntry(_Value):
+    """One thing to remember: its content, who wrote it, when.
+
+    Attributes:
+        content: given as a text, a mapping, a `Content`, or any object with ``role`` and ``parts``.
+        author: who wrote it; a name, not an id.
+        timestamp: aware UTC; a naive datetime means UTC, and none means now.
+        id: the caller's own name for the entry, unique in its session: adding it again rewrites the entry.
+        metadata: a JSON object that is kept and returned, never searched.
+    """
+
+    content: Content
+    author: str = "user"
+    timestamp: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    id: str | None = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+    def __init__(
+        self,
+        /,
+        content: object,
+        author: str = "user",
+        timestamp: object = None,
+        id: str | None = None,  # noqa: A002 - the field's standard name
+        metadata: Mapping[str, object] | None = None,
+        **others: Any,
+    ) -> None:
+        # A field that was not given stays out of `model_fields_set`: a time that was not given is no part of
+        # what identifies the entry.
+        given = {"timestamp": timestamp, "metadata": metadata}
+        given = {name: value for name, value in given.items() if value is not None}
+        super().__init__(content=content, author=author, id=id, **given, **others)
+
+    @property
+    def text(self) -> str:
+        """The text of the content: what is searched."""
+        return self.content.text
+
+    @field_validator("content", mode="before")
+    @classmethod
+    def _any_content(cls, content: object) -> Content:
+        return Content.of(content)
+
+    @field_validator("author")
+    @classmethod
+    def _clean_author(cls, author: str) -> str:
+        return clean_text(author)
+
+    @field_validator("timestamp", mode="before")
+    @classmethod
+    def _utc_timestamp(cls, timestamp: object) -> datetime:
+        return utc(timestamp)
+
+    @field_validator("id")
+    @classmethod
+    def _valid_id(cls, entry_id: str | None) -> str | None:
+        return None if entry_id is None else validate_id("id", entry_id)
+
+    @field_validator("metadata", mode="before")
+    @classmethod
+    def _plain_metadata(cls, metadata: object) -> object:
+        if not isinstance(metadata, Mapping):
+            raise ValidationError(f"metadata must be a JSON object, got {type(metadata).__name__}")
+        return clean_json(metadata, "metadata")
+
+
+class Memory(MemoryEntry):
+    """An entry as it is read back: with its id, where it is kept, and, from a search, how well it matched.
+
+    Attributes:
+        id: the caller's id, or the one that was made for it.
+        session_id: the session it was added with; `None` for a single entry.
+        project_id: its project; `None` for global.
+        score: 0 to 1, higher is better; `None` outside a search.
+    """
+
+    id: str
+    session_id: str | None = None
+    project_id: str | None = None
+    score: float | None = None
+
+
+class SearchRequest(_Value):
+    """A question to one user's memory.
+
+    Attributes:
+        query: text, never syntax: no character in it has a meaning of its own.
+        app_name: whose memory.
+        user_id: whose memory.
+        project_id: `None` sees the global entries only; a project sees them and its own.
+        limit: at most so many memories; 0 for none, above 1,000 is 1,000, `None` is 10.
+        min_score: leave out what scores less, before the limit is applied; 0 to 1.
+        mode: answer in this way; `None` for the best that the service can do.
+    """
+
+    query: str
+    app_name: str
+    user_id: str
+    project_id: str | None = None
+    limit: int = DEFAULT_LIMIT
+    min_score: float | None = None
+    mode: Mode | None = None
+
+    def __init__(
+        self,
+        /,
+        query: str,
+        app_name: str,
+        user_id: str,
+        project_id: str | None = None,
+        limit: int | None = DEFAULT_LIMIT,
+        min_score: float | None = None,
+        mode: Mode | None = None,
+        **others: Any,
+    ) -> None:
+        super().__init__(
+            query=query, app_name=app_name, user_id=user_id, project_id=project_id,
+            limit=limit, min_score=min_score, mode=mode, **others,
+        )  # fmt: skip
+
+    @field_validator("query", mode="before")
+    @classmethod
+    def _text_query(cls, query: object) -> str:
+        return validate_query(query)
+
+    @field_validator("app_name", "user_id", mode="before")
+    @classmethod
+    def _valid_id(cls, value: object, info: pydantic.ValidationInfo) -> str:
+        return validate_id(str(info.field_name), value)
+
+    @field_validator("project_id", mode="before")
+    @classmethod
+    def _valid_project(cls, project_id: Any) -> str | None:
+        return validate_project_id(project_id)
+
+    @field_validator("limit", mode="before")
+    @classmethod
+    def _valid_limit(cls, limit: object) -> int:
+        return validate_limit(limit)
+
+    @field_validator("min_score", mode="before")
+    @classmethod
+    def _finite(cls, min_score: object) -> object:
+        if min_score is None:
+            return None
+        if isinstance(min_score, bool) or not isinstance(min_score, int | float) or not math.isfinite(min_score):
+            raise ValidationError("min_score must be a finite number; scores are 0 to 1")
+        return float(min_score)
+
+
+class SearchResponse(_Value):
+    """What a search found, best first; it can be iterated, indexed and measured like the list of its memories.
+
+    Attributes:
+        memories: by score, then newest, then in order of arrival.
+        mode: how it was answered.
+        partial: some entries in sight have no vector of the configured model, so similarity did not reach them.
+    """
+
+    memories: tuple[Memory, ...] = ()
+    mode: Mode = "keyword"
+    partial: bool = False
+
+    @property
+    def entries(self) -> tuple[Memory, ...]:
+        """Another name for ``memories``."""
+        return self.memories
+
+    def __iter__(self) -> Iterator[Memory]:  # type: ignore[override]
+        return iter(self.memories)
+
+    def __len__(self) -> int:
+        return len(self.memories)
+
+    def __getitem__(self, index: int) -> Memory:
+        return self.memories[index]
+
+
+class HealthReport(_Value):
+    """What `MemoryService.health_check` saw.
+
+    Attributes:
+        backend: ``"memory"``, ``"sqlite"``, ``"postgresql"``, or a name of the backend's own.
+        schema_version: the revision of its tables; `None` where it has no schema.
+        embedding_model: the configured provider's model; `None` without one.
+    """
+
+    backend: str
+    schema_version: str | None = None
+    embedding_model: str | None = None
