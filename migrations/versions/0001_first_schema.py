@@ -1,0 +1,126 @@
+"""First schema: scopes, entries, their search index and embeddings.
+
+Downgrading drops every memory. A pgvector extension stays: it is the database's, not ours.
+
+Revision ID: 0001
+Revises:
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+BIG_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+INSTANT = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
+# On Postgres a plain array, which needs no extension; env.py makes it pgvector's halfvec where that exists.
+VECTOR = sa.LargeBinary().with_variant(sa.ARRAY(sa.REAL()), "postgresql")
+
+
+def upgrade() -> None:
+    on_sqlite = op.get_bind().dialect.name == "sqlite"
+    op.create_table(
+        "adk_memory_scope",
+        sa.Column("id", BIG_ID, sa.Identity(), nullable=False),
+        sa.Column("fingerprint", sa.Text(), nullable=False),
+        sa.Column("app_name", sa.Text(), nullable=False),
+        sa.Column("user_id", sa.Text(), nullable=False),
+        sa.Column("project_key", sa.Text(), nullable=False),
+        sa.Column("entry_count", sa.BigInteger(), nullable=False),
+        sa.Column("term_count", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="adk_memory_scope_pk"),
+        sa.UniqueConstraint("fingerprint", name="adk_memory_scope_fingerprint_key"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("adk_memory_scope_app_name_user_id_idx", "adk_memory_scope", ["app_name", "user_id"])
+
+    op.create_table(
+        "adk_memory_entry",
+        sa.Column("id", BIG_ID, sa.Identity(), nullable=False),
+        sa.Column("scope_id", BIG_ID, nullable=False),
+        sa.Column("session_key", sa.Text(), nullable=False),
+        sa.Column("entry_key", sa.Text(), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("timestamp", INSTANT, nullable=False),
+        sa.Column("content", sa.JSON(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("metadata", sa.JSON(), nullable=False),
+        sa.Column("term_count", sa.Integer(), nullable=False),
+        sa.Column("created_at", INSTANT, nullable=False),
+        sa.PrimaryKeyConstraint(*(["id"] if on_sqlite else ["scope_id", "id"]), name="adk_memory_entry_pk"),
+        sa.ForeignKeyConstraint(["scope_id"], ["adk_memory_scope.id"], name="adk_memory_entry_scope_id_fk"),
+        sa.UniqueConstraint(
+            "scope_id", "session_key", "entry_key", name="adk_memory_entry_scope_id_session_key_entry_key_key"
+        ),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("adk_memory_entry_scope_id_entry_key_idx", "adk_memory_entry", ["scope_id", "entry_key"])
+    op.create_index("adk_memory_entry_scope_id_timestamp_id_idx", "adk_memory_entry", ["scope_id", "timestamp", "id"])
+
+    if on_sqlite:
+        # The row id is the entry's id. The text is terms already, so the tokenizer only has to split it.
+        op.execute(
+            "CREATE VIRTUAL TABLE adk_memory_search_entry "
+            """USING fts5(terms, tokenize="ascii tokenchars '_'")"""
+        )
+    else:
+        # '@' and the scope is a lexeme too: the index then finds the words of one scope, not of everybody.
+        op.execute(
+            """
+            CREATE TABLE adk_memory_search_entry (
+                scope_id bigint NOT NULL,
+                entry_id bigint NOT NULL,
+                terms text NOT NULL,
+                lexemes tsvector NOT NULL GENERATED ALWAYS AS (
+                    array_to_tsvector(
+                        array_append(string_to_array(terms, ' '), '@' || CAST(scope_id AS text))
+                    )
+                ) STORED,
+                CONSTRAINT adk_memory_search_entry_pk PRIMARY KEY (scope_id, entry_id)
+            )
+            """
+        )
+        # A long pending list is read in full by every search.
+        op.execute(
+            "CREATE INDEX adk_memory_search_entry_lexemes_idx ON adk_memory_search_entry "
+            "USING gin (lexemes) WITH (gin_pending_list_limit = 128)"
+        )
+
+    op.create_table(
+        "adk_memory_embedding_model",
+        sa.Column("id", sa.Integer(), sa.Identity(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("dimensions", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="adk_memory_embedding_model_pk"),
+        sa.UniqueConstraint("name", name="adk_memory_embedding_model_name_key"),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "adk_memory_embedding",
+        sa.Column("scope_id", BIG_ID, nullable=False),
+        sa.Column("model_id", sa.Integer(), nullable=False),
+        sa.Column("entry_id", BIG_ID, nullable=False),
+        sa.Column("vector", VECTOR, nullable=False),
+        sa.PrimaryKeyConstraint("scope_id", "model_id", "entry_id", name="adk_memory_embedding_pk"),
+    )
+
+    meta = op.create_table(
+        "adk_memory_meta",
+        sa.Column("key", sa.Text(), nullable=False),
+        sa.Column("value", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("key", name="adk_memory_meta_pk"),
+    )
+    op.bulk_insert(meta, [{"key": "analyser", "value": "1"}])
+
+
+def downgrade() -> None:
+    op.drop_table("adk_memory_meta")
+    op.drop_table("adk_memory_embedding")
+    op.drop_table("adk_memory_embedding_model")
+    op.drop_table("adk_memory_search_entry")
+    op.drop_table("adk_memory_entry")
+    op.drop_table("adk_memory_scope")

@@ -1,0 +1,65 @@
+"""Durable, searchable long-term memory for AI agents, on SQLite or Postgres."""
+
+from adk_memory._memory.service import InMemoryMemoryService
+from adk_memory._open import open_memory
+from adk_memory._sql.postgres import PostgresMemoryService
+from adk_memory._sql.sqlite import SqliteMemoryService
+from adk_memory._validation import validate_project_id
+from adk_memory.adapter import MemoryServiceAdapter
+from adk_memory.embedding import EmbeddingProvider
+from adk_memory.errors import (
+    AdkMemoryError,
+    ConfigurationError,
+    EmbeddingError,
+    EmbeddingMismatchError,
+    OperationNotSupportedError,
+    ProjectScopingNotSupportedError,
+    SchemaError,
+    SchemaMissingError,
+    SchemaOutdatedError,
+    SchemaTooNewError,
+    StorageError,
+    StorageUnavailableError,
+    ValidationError,
+)
+from adk_memory.service import MemoryService
+from adk_memory.types import (
+    ALL_PROJECTS,
+    Content,
+    HealthReport,
+    Memory,
+    MemoryEntry,
+    SearchRequest,
+    SearchResponse,
+)
+
+__all__ = [
+    "ALL_PROJECTS",
+    "AdkMemoryError",
+    "ConfigurationError",
+    "Content",
+    "EmbeddingError",
+    "EmbeddingMismatchError",
+    "EmbeddingProvider",
+    "HealthReport",
+    "InMemoryMemoryService",
+    "Memory",
+    "MemoryEntry",
+    "MemoryService",
+    "MemoryServiceAdapter",
+    "OperationNotSupportedError",
+    "PostgresMemoryService",
+    "ProjectScopingNotSupportedError",
+    "SchemaError",
+    "SchemaMissingError",
+    "SchemaOutdatedError",
+    "SchemaTooNewError",
+    "SearchRequest",
+    "SearchResponse",
+    "SqliteMemoryService",
+    "StorageError",
+    "StorageUnavailableError",
+    "ValidationError",
+    "open_memory",
+    "validate_project_id",
+]

@@ -1,0 +1,89 @@
+"""Column types that are stored unlike on each database: instants, JSON texts, vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ColumnElement,
+    DateTime,
+    Dialect,
+    Integer,
+    LargeBinary,
+    Text,
+    cast,
+)
+from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
+
+from adk_memory._validation import microseconds
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+BigId = BigInteger().with_variant(Integer(), "sqlite")
+"""A 64-bit key; SQLite makes a column its row id only where it is declared INTEGER."""
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware instant in UTC; on SQLite the microseconds since the epoch, so that number order is time order."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name == "sqlite":
+            return dialect.type_descriptor(BigInteger())
+        return dialect.type_descriptor(DateTime(timezone=True))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        if value is None or dialect.name != "sqlite":
+            return value
+        return microseconds(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if dialect.name == "sqlite":
+            return _EPOCH + timedelta(microseconds=value)
+        instant: datetime = value
+        # asyncpg keeps the first and the last instant of all as infinities, and gives them back without a zone.
+        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+
+
+class JsonText(TypeDecorator[str]):
+    """A JSON column that is written and read as its text.
+
+    The text is ours to make and to read, whatever serializer the engine that was handed in is set to; and
+    ``json``, unlike ``jsonb``, keeps numbers as they were written.
+    """
+
+    impl = JSON
+    cache_ok = True
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any] | None:
+        return None
+
+    def column_expression(self, column: ColumnElement[Any]) -> ColumnElement[str]:
+        return cast(column, Text)
+
+
+class HalfVector(UserDefinedType[Any]):
+    """pgvector's ``halfvec`` without a declared length, in the schema that holds the extension."""
+
+    cache_ok = True
+
+    def __init__(self, schema: str | None = None) -> None:
+        self.schema = schema
+
+    def get_col_spec(self, **_options: Any) -> str:
+        if self.schema is None:
+            return "halfvec"
+        quoted = self.schema.replace('"', '""')
+        return f'"{quoted}".halfvec'
+
+
+Vector = LargeBinary().with_variant(HalfVector(), "postgresql")
+"""A unit vector in half precision: little-endian float16 on SQLite, ``halfvec`` on Postgres."""
