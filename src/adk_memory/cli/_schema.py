@@ -1,0 +1,90 @@
+"""adk-memory upgrade, current, check: the tables of a database and their version."""
+
+from __future__ import annotations
+
+import argparse
+
+from adk_memory.cli._command import Command, add_database, call, database_url
+from adk_memory.cli._output import one_line, print_json, say
+from adk_memory.errors import (
+    SchemaError,
+    SchemaMissingError,
+    SchemaOutdatedError,
+    SchemaTooNewError,
+    StorageUnavailableError,
+)
+from adk_memory.service import MemoryService
+
+_STATES = (
+    (SchemaMissingError, "missing"),
+    (SchemaOutdatedError, "outdated"),
+    (SchemaTooNewError, "too_new"),
+    (StorageUnavailableError, "unreachable"),
+)
+
+
+def _add_url(parser: argparse.ArgumentParser) -> None:
+    add_database(parser, positional=True)
+
+
+def _upgrade(args: argparse.Namespace) -> None:
+    async def upgrade(service: MemoryService) -> tuple[str | None, str | None]:
+        before = await service.schema_version()
+        await service.migrate()
+        return before, await service.schema_version()
+
+    before, after = call(database_url(args), upgrade, create=True)
+    if args.json:
+        print_json({"before": before, "after": after})
+    elif before == after:
+        say(f"The tables are at {after} already.")
+    elif before is None:
+        say(f"The tables were created; they are at {after}.")
+    else:
+        say(f"The tables were upgraded from {before} to {after}.")
+
+
+def _current(args: argparse.Namespace) -> None:
+    revision = call(database_url(args), lambda service: service.schema_version())
+    if args.json:
+        print_json({"schema_version": revision})
+    else:
+        say(revision or "none")
+
+
+def _check(args: argparse.Namespace) -> None:
+    try:
+        report = call(database_url(args), lambda service: service.health_check())
+    except (SchemaError, StorageUnavailableError) as error:
+        if args.json:
+            state = next((name for kind, name in _STATES if isinstance(error, kind)), "broken")
+            print_json({"status": state, "backend": None, "schema_version": None})
+        raise
+    if args.json:
+        print_json({"status": "ok", **report.model_dump(include={"backend", "schema_version"})})
+    else:
+        say(one_line(f"ok: {report.backend} answers, its tables are at {report.schema_version}"))
+
+
+UPGRADE = Command(
+    name="upgrade",
+    summary="create the tables, or bring them to this version",
+    add_arguments=_add_url,
+    run=_upgrade,
+    details="Safe to run at every deploy, and from several machines at once.",
+)
+CURRENT = Command(
+    name="current",
+    summary="print the version of the tables, or none",
+    add_arguments=_add_url,
+    run=_current,
+)
+CHECK = Command(
+    name="check",
+    summary="reach the database and see that its tables are what this version needs",
+    add_arguments=_add_url,
+    run=_check,
+    details="""\
+Exit codes: 0 ok, 3 the tables are missing, 4 they are older than this version,
+5 they are newer, 6 the database can't be reached.""",
+)
