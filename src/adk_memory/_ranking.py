@@ -15,18 +15,19 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from adk_memory.types import Mode
+
 K1: Final = 0.9
 B: Final = 0.2
 GRAM_CHARACTERS: Final = 4
 GRAM_WEIGHT: Final = 0.25
-KEYWORD_WEIGHT: Final = 0.6
 NEAREST: Final = 100
 """How many of the nearest entries take part in a search, where its limit does not ask for more."""
 LENDERS: Final = 100
@@ -37,6 +38,7 @@ SESSION_WEIGHT: Final = 0.5
 SESSION_BEST: Final = 3
 AUTHOR_NAMED: Final = 1.8
 """By how much more an entry counts whose author the query names."""
+RECENCY_HALF_LIFE: Final = 30 * 24 * 60 * 60 * 1_000_000
 
 Vector = npt.NDArray[np.float32]
 
@@ -72,22 +74,59 @@ class _Document:
 
 @dataclass(slots=True)
 class Evidence:
-    """What speaks for an entry, part by part; ``author`` is a factor of the sum of the others."""
+    """What speaks for an entry, part by part; ``author`` and ``recency`` are factors of the sum of the others."""
 
     keyword: float = 0.0
     similarity: float = 0.0
     turns: float = 0.0
     session: float = 0.0
     author: float = 1.0
+    recency: float = 1.0
 
     @property
     def own(self) -> float:
         return self.keyword + self.similarity
 
+    def parts(self) -> dict[str, float]:
+        return asdict(self)
+
     @property
     def score(self) -> float:
-        """The sum of the parts, times that for the author, mapped to 0 to 1: a half to .63, one to .86."""
-        return 1 - math.exp(-2 * (self.own + self.turns + self.session) * self.author)
+        """The sum of the parts, times the factors, mapped to 0 to 1: a half to .63, one to .86."""
+        return 1 - math.exp(-2 * (self.own + self.turns + self.session) * self.author * self.recency)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, and how the answer is to be weighed.
+
+    ``span`` holds the cosines, of the provider's model, between which similarity grows from nothing to all;
+    ``weight`` is the share of similarity where both legs take part.
+    """
+
+    mode: Mode
+    terms: Sequence[str]
+    words: frozenset[str]
+    vector: Vector | None
+    span: tuple[float, float]
+    weight: float
+    limit: int
+    min_score: float | None
+    recency: float
+
+    @property
+    def nearest(self) -> int:
+        """How many of the nearest entries take part."""
+        return max(NEAREST, self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """An answer: the entry, its score, and what the score is made of."""
+
+    id: int
+    score: float
+    evidence: Evidence
 
 
 def document_frequency(query: Iterable[str], documents: Iterable[Iterable[str]]) -> Counter[str]:
@@ -130,29 +169,49 @@ def nearest(
     return _in_order(similarity, candidates)[:count]
 
 
-def blend(
-    shares: Mapping[int, float], near: Sequence[tuple[int, float]], span: tuple[float, float]
-) -> dict[int, Evidence]:
-    """Return what speaks for each entry that either leg found.
+def ranked(
+    question: Question,
+    shares: Mapping[int, float],
+    near: Sequence[tuple[int, float]],
+    candidates: Mapping[int, Candidate],
+) -> list[Ranked]:
+    """Return the best answers: by score, then newest, then first to arrive.
 
-    ``span`` holds the cosines, of the provider's model, between which similarity grows from nothing to all.
+    ``shares`` are those of `keyword_shares`, ``near`` the entries and cosines of `nearest`; all are candidates.
     """
-    low, high = span
-    if len(near) >= NEAREST:
-        low = max(low, near[NEAREST - 1][1])  # what a hundred entries have in common with a query says nothing
+    if question.mode == "vector":
+        scores = dict(near)
+        evidence = {entry_id: Evidence(similarity=cosine) for entry_id, cosine in near}
+    else:
+        evidence = _blend(question, shares, near)
+        _add_surroundings(question, evidence, candidates)
+        scores = {entry_id: found.score for entry_id, found in evidence.items()}
+    floor = -math.inf if question.min_score is None else question.min_score
+    passing = {entry_id: score for entry_id, score in scores.items() if score >= floor}
+    return [
+        Ranked(entry_id, score, evidence[entry_id])
+        for entry_id, score in _in_order(passing, candidates)[: question.limit]
+    ]
+
+
+def _blend(question: Question, shares: Mapping[int, float], near: Sequence[tuple[int, float]]) -> dict[int, Evidence]:
+    """Return what speaks for each entry that either leg found."""
+    low, high = question.span
+    # What a hundred entries have in common with a query says nothing.
+    floor = max(low, near[NEAREST - 1][1]) if len(near) >= NEAREST else low
+    weight = question.weight if near else 0.0
     evidence: defaultdict[int, Evidence] = defaultdict(Evidence)
-    keyword_weight = KEYWORD_WEIGHT if near else 1.0
     for entry_id, share in shares.items():
-        evidence[entry_id].keyword = keyword_weight * share
+        evidence[entry_id].keyword = (1 - weight) * share
     for entry_id, cosine in near:
-        evidence[entry_id].similarity = (1 - KEYWORD_WEIGHT) * max(0.0, cosine - low) / (high - span[0])
+        evidence[entry_id].similarity = weight * max(0.0, cosine - floor) / (high - low)
     return dict(evidence)
 
 
-def add_surroundings(
-    evidence: Mapping[int, Evidence], candidates: Mapping[int, Candidate], query_words: Iterable[str]
+def _add_surroundings(
+    question: Question, evidence: Mapping[int, Evidence], candidates: Mapping[int, Candidate]
 ) -> None:
-    """Add what speaks for each entry from around it: from the best entries of its session, and its author."""
+    """Add what speaks for each entry from around it: the best entries of its session, its author, its age."""
     own = {entry_id: found.own for entry_id, found in evidence.items() if candidates[entry_id].session is not None}
     places = {(candidates[entry_id].session, candidates[entry_id].position): entry_id for entry_id in own}
     sessions: defaultdict[Hashable, list[float]] = defaultdict(list)
@@ -166,18 +225,13 @@ def add_surroundings(
     for entry_id in own:
         best_of_session = sessions[candidates[entry_id].session][:SESSION_BEST]
         evidence[entry_id].session = SESSION_WEIGHT * sum(best_of_session) / SESSION_BEST
-    asked = frozenset(query_words)
+    newest = max((candidates[entry_id].instant for entry_id in evidence), default=0)
     for entry_id, found in evidence.items():
-        if not asked.isdisjoint(candidates[entry_id].author):
+        if not question.words.isdisjoint(candidates[entry_id].author):
             found.author = AUTHOR_NAMED
-
-
-def best(
-    scores: Mapping[int, float], candidates: Mapping[int, Candidate], limit: int, min_score: float | None
-) -> list[tuple[int, float]]:
-    """Return the ``limit`` best entries with their scores: by score, then newest, then first to arrive."""
-    floor = -math.inf if min_score is None else min_score
-    return _in_order({i: score for i, score in scores.items() if score >= floor}, candidates)[:limit]
+        if question.recency:
+            age = (newest - candidates[entry_id].instant) / RECENCY_HALF_LIFE
+            found.recency = 1 + question.recency * 0.5**age
 
 
 def _in_order(numbers: Mapping[int, float], candidates: Mapping[int, Candidate]) -> list[tuple[int, float]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import get_args
 
+from adk_memory import _analysis
 from adk_memory._validation import JsonValue
 from adk_memory.errors import ValidationError
 from adk_memory.types import Content, Existing, Memory, MemoryEntry
@@ -37,7 +38,13 @@ class Record:
         timestamp = self.timestamp if self.timestamp_given else stored.timestamp
         return Record(self.id, self.author, timestamp, self.content, self.text, self.metadata)
 
-    def memory(self, session_id: str | None, project_id: str | None, score: float | None = None) -> Memory:
+    def memory(
+        self,
+        session_id: str | None,
+        project_id: str | None,
+        score: float | None = None,
+        explanation: dict[str, float] | None = None,
+    ) -> Memory:
         fields = json.loads(self.content)
         content = Content.model_construct(role=fields.pop("role"), parts=tuple(fields.pop("parts")))
         if content.model_extra is not None:
@@ -51,7 +58,23 @@ class Record:
             session_id=session_id,
             project_id=project_id,
             score=score,
+            explanation=explanation,
         )
+
+
+def session_passages(records: Sequence[Record], before: Record | None, *, turns: bool) -> dict[str, str]:
+    """Return the text to embed for each record that holds a word, by its id.
+
+    With ``turns`` it is the author and the text, after those of the record before it; ``before`` is the last of the
+    session so far.
+    """
+    found = {}
+    for record in records:
+        if _analysis.has_word(record.text):
+            lines = [f"{turn.author}: {turn.text}" for turn in (before, record) if turn is not None]
+            found[record.id] = "\n".join(lines) if turns else record.text
+        before = record
+    return found
 
 
 def session_records(

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from adk_memory.errors import (
-    ConfigurationError,
-    EmbeddingError,
-    EmbeddingMismatchError,
-    OperationNotSupportedError,
-)
-from adk_memory.types import Mode, SearchRequest
-
-_logger = logging.getLogger(__name__)
+from adk_memory.errors import ConfigurationError, EmbeddingError, EmbeddingMismatchError
 
 MAX_DIMENSIONS: Final = 16_000
+DEFAULT_SPAN: Final = (0.0, 0.6)
+DEFAULT_WEIGHT: Final = 0.4
 
 
 @runtime_checkable
 class EmbeddingProvider(Protocol):
     """Turns texts into vectors of one model.
 
-    A provider may also have ``async embed_query(text) -> Sequence[float]`` for models that embed a question
-    unlike a passage.
+    A provider may also have
+
+    - ``async embed_query(text) -> Sequence[float]``, for models that embed a question unlike a passage;
+    - ``similarity_span: tuple[float, float]``: the cosines of its model between which a passage goes from having
+      nothing to do with a question to answering it, ``(0.0, 0.6)`` by default;
+    - ``similarity_weight: float``: the share of similarity in a hybrid score, 0 to 1, ``0.4`` by default;
+    - ``embeds_turns: bool``: whether an entry of a session is embedded together with its author and the turn before
+      it, as ``author: text`` in two lines. A turn by itself says little; `False` by default, so that a provider is
+      given nothing but the texts of entries unless it asks for more.
 
     Attributes:
         model: names the model; vectors of two models are never compared.
@@ -64,7 +64,9 @@ class Embedder:
         self._provider = provider
         self.model = provider.model
         self.dimensions = provider.dimensions
-        self.span: tuple[float, float] = getattr(provider, "similarity_span", (0.0, 1.0))
+        self.span = _span(getattr(provider, "similarity_span", DEFAULT_SPAN))
+        self.embeds_turns = bool(getattr(provider, "embeds_turns", False))
+        self.weight = _weight(getattr(provider, "similarity_weight", DEFAULT_WEIGHT))
 
     async def passages(self, texts: Iterable[str]) -> dict[str, npt.NDArray[np.float32] | None]:
         """Return the unit vector of each distinct text, `None` where the provider gave a zero vector.
@@ -115,28 +117,17 @@ class Embedder:
         return np.asarray(unit.astype(np.float16), np.float32)
 
 
-async def query_vector(
-    embedder: Embedder | None, request: SearchRequest
-) -> tuple[Mode, npt.NDArray[np.float32] | None, bool]:
-    """Return how ``request`` will be answered, the vector of its query, and whether similarity was lost on the way.
-
-    Without ``request.mode`` a failing provider costs the similarity, not the answer.
-
-    Raises:
-        OperationNotSupportedError: the request asks for vectors and there is no provider.
-        EmbeddingError: the request asks for vectors and the provider failed.
-    """
-    if request.mode == "keyword" or (embedder is None and request.mode is None):
-        return "keyword", None, False
-    if embedder is None:
-        raise OperationNotSupportedError(f"mode {request.mode} needs an embedder; none is configured")
+def _span(span: object) -> tuple[float, float]:
     try:
-        vector = await embedder.query(request.query)
-    except EmbeddingError as error:
-        if request.mode is not None:
-            raise
-        _logger.warning("search goes on by keywords alone: %s", error)
-        return "keyword", None, True
-    if vector is None:
-        return request.mode or "keyword", None, True
-    return request.mode or "hybrid", vector, False
+        low, high = map(float, span)  # type: ignore[call-overload]
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError("embedder.similarity_span must be two cosines") from error
+    if not -1 <= low < high <= 1:
+        raise ConfigurationError("embedder.similarity_span must be two cosines, the lower one first")
+    return low, high
+
+
+def _weight(weight: object) -> float:
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
+        raise ConfigurationError("embedder.similarity_weight must be a number from 0 to 1")
+    return float(weight)

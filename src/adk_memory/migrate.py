@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import Connection, column, exc, inspect, select, table, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adk_memory._sql.exclusive import exclusive
+from adk_memory._sql.exclusive import exclusive, to_its_end
 from adk_memory._sql.failures import translated
 from adk_memory._sql.tables import SEARCH_TABLE, Base
 from adk_memory.errors import (
@@ -128,20 +128,7 @@ async def _run(engine: AsyncEngine, command_name: str, revision: str) -> None:
     await asyncio.to_thread(importlib.import_module, "alembic.command")
     async with _one_alembic_run(), translated(), exclusive(engine) as connection:
         work = connection.run_sync(_alembic, command_name, revision)
-        await (_to_its_end(work) if engine.dialect.name == "sqlite" else work)
-
-
-async def _to_its_end(work: Awaitable[None]) -> None:
-    # A statement of SQLite's that is cancelled runs on in the driver's thread, and its connection, closed in the
-    # meantime, keeps the lock until the cursor is collected as garbage. So cancelling waits, and then undoes.
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait({task})
-        if not task.cancelled():
-            task.exception()  # noted as retrieved; being cancelled matters more
-        raise
+        await (to_its_end(work) if engine.dialect.name == "sqlite" else work)
 
 
 @asynccontextmanager

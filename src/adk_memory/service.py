@@ -101,7 +101,7 @@ class MemoryService(ABC):
 
         With an ``id`` it is known by that, as in `add_session`; without one it is always added.
         """
-        raise self._refusal("add_entry")
+        raise self._refusal("add_entry", project_id)
 
     # Reading
 
@@ -111,7 +111,8 @@ class MemoryService(ABC):
 
         In keyword mode an entry matches if it holds a word of the query; with an embedding provider also if it
         is among the nearest by cosine similarity. Equal scores come newest first, then in order of arrival. A
-        query without a word matches nothing. Entries without text are never matched.
+        query without a word matches nothing; of a very long one the first 256 terms count. Entries without text
+        are never matched.
 
         Raises:
             OperationNotSupportedError: ``mode`` asks for vectors and no provider is configured.
@@ -124,7 +125,7 @@ class MemoryService(ABC):
 
         Where several sessions hold the id: the newest.
         """
-        raise self._refusal("get")
+        raise self._refusal("get", project_id)
 
     async def list_recent(
         self,
@@ -138,7 +139,7 @@ class MemoryService(ABC):
 
         Unlike a search it sees every project of the user unless ``project_id`` narrows it.
         """
-        raise self._refusal("list_recent")
+        raise self._refusal("list_recent", project_id)
 
     # Erasing: entries, their index entries and their vectors, in one transaction; never through the provider.
 
@@ -155,7 +156,7 @@ class MemoryService(ABC):
         Every session of the user that holds the id loses it; ``project_id`` narrows that to the global entries
         (`None`) or to one project.
         """
-        raise self._refusal("delete")
+        raise self._refusal("delete", project_id)
 
     async def delete_entries(
         self, app_name: str, user_id: str, query: str, *, project_id: str | None = None, dry_run: bool = False
@@ -166,7 +167,7 @@ class MemoryService(ABC):
         nothing. With ``project_id=None`` only global entries, with a project only its own. ``dry_run=True``
         erases nothing and returns how many it would.
         """
-        raise self._refusal("delete_entries")
+        raise self._refusal("delete_entries", project_id)
 
     async def delete_session(
         self,
@@ -177,11 +178,11 @@ class MemoryService(ABC):
         project_id: str | AllProjects | None = ALL_PROJECTS,
     ) -> int:
         """Erase a session, in every project of the user unless ``project_id`` narrows it; return how many entries."""
-        raise self._refusal("delete_session")
+        raise self._refusal("delete_session", project_id)
 
     async def delete_project(self, app_name: str, user_id: str, project_id: str) -> int:
         """Erase everything of one project of one user, never a global entry; return how many entries."""
-        raise self._refusal("delete_project")
+        raise self._refusal("delete_project", project_id)
 
     async def delete_user(self, app_name: str, user_id: str) -> int:
         """Erase everything of one user in one app, the ids included; return how many entries."""
@@ -238,5 +239,7 @@ class MemoryService(ABC):
         self.require_project_scoping()
         return validate_id("project_id", project_id)
 
-    def _refusal(self, operation: str) -> OperationNotSupportedError:
+    def _refusal(self, operation: str, project_id: str | AllProjects | None = None) -> OperationNotSupportedError:
+        if isinstance(project_id, str):
+            self.require_project_scoping()
         return OperationNotSupportedError(f"{type(self).__name__} does not support {operation}")

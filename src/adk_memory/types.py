@@ -238,12 +238,14 @@ class Memory(MemoryEntry):
         session_id: the session it was added with; `None` for a single entry.
         project_id: its project; `None` for global.
         score: 0 to 1, higher is better; `None` outside a search.
+        explanation: the parts of the score, by name, where the search asked for them.
     """
 
     id: str
     session_id: str | None = None
     project_id: str | None = None
     score: float | None = None
+    explanation: dict[str, float] | None = None
 
 
 class SearchRequest(_Value):
@@ -257,6 +259,9 @@ class SearchRequest(_Value):
         limit: at most so many memories; 0 for none, above 1,000 is 1,000, `None` is 10.
         min_score: leave out what scores less, before the limit is applied; 0 to 1.
         mode: answer in this way; `None` for the best that the service can do.
+        explain: give each memory an ``explanation``, the parts of its score.
+        recency: by how much more the newest match counts than a very old one, 0 to 1; the gain halves with every 30
+            days before the newest.
     """
 
     query: str
@@ -266,6 +271,8 @@ class SearchRequest(_Value):
     limit: int = DEFAULT_LIMIT
     min_score: float | None = None
     mode: Mode | None = None
+    explain: bool = False
+    recency: float = 0.0
 
     def __init__(
         self,
@@ -277,11 +284,13 @@ class SearchRequest(_Value):
         limit: int | None = DEFAULT_LIMIT,
         min_score: float | None = None,
         mode: Mode | None = None,
+        explain: bool = False,
+        recency: float = 0.0,
         **others: Any,
     ) -> None:
         super().__init__(
             query=query, app_name=app_name, user_id=user_id, project_id=project_id,
-            limit=limit, min_score=min_score, mode=mode, **others,
+            limit=limit, min_score=min_score, mode=mode, explain=explain, recency=recency, **others,
         )  # fmt: skip
 
     @field_validator("query", mode="before")
@@ -304,14 +313,14 @@ class SearchRequest(_Value):
     def _valid_limit(cls, limit: object) -> int:
         return validate_limit(limit)
 
-    @field_validator("min_score", mode="before")
+    @field_validator("min_score", "recency", mode="before")
     @classmethod
-    def _finite(cls, min_score: object) -> object:
-        if min_score is None:
+    def _finite(cls, number: object, info: pydantic.ValidationInfo) -> object:
+        if number is None and info.field_name == "min_score":
             return None
-        if isinstance(min_score, bool) or not isinstance(min_score, int | float) or not math.isfinite(min_score):
-            raise ValidationError("min_score must be a finite number; scores are 0 to 1")
-        return float(min_score)
+        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+            raise ValidationError(f"{info.field_name} must be a finite number")
+        return float(number)
 
 
 class SearchResponse(_Value):

@@ -11,20 +11,19 @@ from typing import Literal
 import numpy as np
 
 from adk_memory import _analysis
+from adk_memory._asking import ask
 from adk_memory._ranking import (
-    NEAREST,
     Candidate,
     Collection,
+    Question,
     Vector,
-    add_surroundings,
-    best,
-    blend,
     cosines,
     document_frequency,
     keyword_shares,
     nearest,
+    ranked,
 )
-from adk_memory._records import Record, session_records, single_record
+from adk_memory._records import Record, session_passages, session_records, single_record
 from adk_memory._scope import Scope
 from adk_memory._validation import (
     DEFAULT_LIMIT,
@@ -34,7 +33,7 @@ from adk_memory._validation import (
     validate_project_id,
     validate_query,
 )
-from adk_memory.embedding import Embedder, EmbeddingProvider, query_vector
+from adk_memory.embedding import Embedder, EmbeddingProvider
 from adk_memory.service import MemoryService
 from adk_memory.types import (
     ALL_PROJECTS,
@@ -68,8 +67,8 @@ class _Row:
             terms=self.terms,
         )
 
-    def memory(self, score: float | None = None) -> Memory:
-        return self.record.memory(self.session_id, self.project_id, score)
+    def memory(self, score: float | None = None, explanation: dict[str, float] | None = None) -> Memory:
+        return self.record.memory(self.session_id, self.project_id, score, explanation)
 
 
 class InMemoryMemoryService(MemoryService):
@@ -80,7 +79,6 @@ class InMemoryMemoryService(MemoryService):
     def __init__(self, *, embedder: EmbeddingProvider | None = None) -> None:
         self._embedder = None if embedder is None else Embedder(embedder)
         self._users: defaultdict[tuple[str, str], list[_Row]] = defaultdict(list)
-        self._span = (0.0, 1.0) if self._embedder is None else self._embedder.span
         self._arrivals = count(1)
 
     async def add_session(
@@ -115,22 +113,16 @@ class InMemoryMemoryService(MemoryService):
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         scope = Scope.reading(request.app_name, request.user_id, request.project_id)
-        query = _analysis.query_terms(request.query)
-        if not query:
-            return SearchResponse(mode=request.mode or "keyword")
-        mode, vector, partial = await query_vector(self._embedder, request)
+        question, mode, partial = await ask(self._embedder, request)
+        if question is None:
+            return SearchResponse(mode=mode)
         rows = {row.arrival: row for row in self._rows(scope)}
         candidates = {arrival: row.candidate() for arrival, row in rows.items()}
-        near = _near(vector, rows, candidates, max(NEAREST, request.limit))
-        if mode == "vector":
-            scores = dict(near)
-        else:
-            shares = _keyword_leg(query, candidates)
-            evidence = blend(shares, near, self._span)
-            add_surroundings(evidence, candidates, _analysis.query_words(request.query))
-            scores = {arrival: found.score for arrival, found in evidence.items()}
+        shares = _keyword_leg(question, candidates)
+        near = _vector_leg(question, rows, candidates)
         memories = tuple(
-            rows[arrival].memory(score) for arrival, score in best(scores, candidates, request.limit, request.min_score)
+            rows[answer.id].memory(answer.score, answer.evidence.parts() if request.explain else None)
+            for answer in ranked(question, shares, near, candidates)
         )
         unreached = mode != "keyword" and any(row.terms and row.vector is None for row in rows.values())
         return SearchResponse(memories=memories, mode=mode, partial=partial or unreached)
@@ -209,53 +201,50 @@ class InMemoryMemoryService(MemoryService):
         records: list[Record],
         existing: Existing,
     ) -> None:
+        def in_session(row: _Row) -> bool:
+            return row.session_id == session_id
+
         vectors: dict[str, Vector | None] = {}
+        passages: dict[str, str] = {}
         while True:
-            here = {
-                row.record.id: row
-                for row in self._rows(scope, lambda row: row.session_id == session_id)
-            }  # fmt: skip
-            missing = self._texts_to_embed(records, here, existing, vectors)
-            if not missing or self._embedder is None:
+            session = {row.record.id: row for row in self._rows(scope, in_session)}
+            if self._embedder is None:
+                break
+            passages = self._passages(session, records, turns=session_id is not None)
+            missing = [
+                passages[record.id]
+                for record in records
+                if record.id in passages
+                and passages[record.id] not in vectors
+                and _needs_vector(record, session.get(record.id), existing)
+            ]
+            if not missing:
                 break
             vectors |= await self._embedder.passages(missing)
         if existing == "replace":
             kept = {record.id for record in records}
-            self._erase(scope, lambda row: row.session_id == session_id and row.record.id not in kept)
+            self._erase(scope, lambda row: in_session(row) and row.record.id not in kept)
         rows = self._users[scope.app_name, scope.user_id] if records else []
-        position = 1 + max(
-            (row.position for row in rows if row.session_id == session_id and row.project_id == project_id), default=0
-        )
+        position = max((row.position for row in self._rows(scope, in_session)), default=0)
         for record in records:
-            row = here.get(record.id)
+            row = session.get(record.id)
             if row is None:
-                row = _Row(next(self._arrivals), project_id, session_id, record, position, [])
                 position += 1
+                row = _Row(next(self._arrivals), project_id, session_id, record, position, [])
                 rows.append(row)
             elif existing == "keep":
                 continue
-            if record.text in vectors:
-                row.vector = vectors[record.text]
-            elif record.text != row.record.text:
+            elif _needs_vector(record, row, existing):
                 row.vector = None
+            row.vector = row.vector if row.vector is not None else vectors.get(passages.get(record.id, ""))
             row.record = record.over(row.record)
             row.terms = _analysis.terms(record.text)
 
-    def _texts_to_embed(
-        self,
-        records: list[Record],
-        here: dict[str, _Row],
-        existing: Existing,
-        vectors: dict[str, Vector | None],
-    ) -> list[str]:
-        def has_vector(record: Record) -> bool:
-            row = here.get(record.id)
-            if row is None:
-                return record.text in vectors
-            unchanged = row.record.text == record.text and row.vector is not None
-            return existing == "keep" or unchanged or record.text in vectors
-
-        return [record.text for record in records if not has_vector(record) and _analysis.has_word(record.text)]
+    def _passages(self, session: dict[str, _Row], records: list[Record], *, turns: bool) -> dict[str, str]:
+        last = max(session.values(), key=lambda row: row.position, default=None)
+        before = None if last is None or last.record.id in {record.id for record in records} else last.record
+        turns = turns and self._embedder is not None and self._embedder.embeds_turns
+        return session_passages(records, before, turns=turns)
 
     def _rows(self, scope: Scope, matches: Callable[[_Row], bool] = lambda _row: True) -> Iterator[_Row]:
         rows = self._users.get((scope.app_name, scope.user_id), [])
@@ -270,25 +259,32 @@ class InMemoryMemoryService(MemoryService):
         return len(rows) - len(kept)
 
 
+def _needs_vector(record: Record, row: _Row | None, existing: Existing) -> bool:
+    if row is None:
+        return True
+    reworded = (record.author, record.text) != (row.record.author, row.record.text)
+    return existing != "keep" and (row.vector is None or reworded)
+
+
 def _instant(row: _Row) -> tuple[object, int]:
     return row.record.timestamp, row.arrival
 
 
-def _keyword_leg(query: list[str], candidates: dict[int, Candidate]) -> dict[int, float]:
+def _keyword_leg(question: Question, candidates: dict[int, Candidate]) -> dict[int, float]:
+    if question.mode == "vector":
+        return {}
     documents = [candidate.terms for candidate in candidates.values() if candidate.terms]
     collection = Collection(
         entries=len(documents),
         terms=sum(map(len, documents)),
-        frequency=document_frequency(query, documents),
+        frequency=document_frequency(question.terms, documents),
     )
-    return keyword_shares(query, candidates.values(), collection)
+    return keyword_shares(question.terms, candidates.values(), collection)
 
 
-def _near(
-    vector: Vector | None, rows: dict[int, _Row], candidates: dict[int, Candidate], count: int
-) -> list[tuple[int, float]]:
+def _vector_leg(question: Question, rows: dict[int, _Row], candidates: dict[int, Candidate]) -> list[tuple[int, float]]:
     found = {arrival: row.vector for arrival, row in rows.items() if row.vector is not None}
-    if vector is None or not found:
+    if question.vector is None or not found:
         return []
-    scores = dict(zip(found, cosines(np.stack(list(found.values())), vector).tolist(), strict=True))
-    return nearest(scores, candidates, count)
+    scores = dict(zip(found, cosines(np.stack(list(found.values())), question.vector).tolist(), strict=True))
+    return nearest(scores, candidates, question.nearest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -81,12 +81,27 @@ async def _exclusive_sqlite(engine: AsyncEngine) -> AsyncGenerator[AsyncConnecti
             await connection.run_sync(_on_driver, "COMMIT")
         finally:
             if not connection.invalidated:
-                # What was cancelled may still be waiting for the driver's thread: let it come first.
-                await connection.run_sync(_on_driver, "SELECT 1")
-                if await connection.run_sync(_is_open_on_driver):
-                    await connection.run_sync(_on_driver, "ROLLBACK")
-                await connection.run_sync(_on_driver, f"PRAGMA foreign_keys = {enforced[0]}")
-                await connection.run_sync(_on_driver, f"PRAGMA busy_timeout = {patience[0]}")
+                await to_its_end(connection.run_sync(_restore, enforced[0], patience[0]))
+
+
+async def to_its_end(work: Awaitable[None]) -> None:
+    """Await work on SQLite; who cancels meanwhile waits for it, and is cancelled then.
+
+    A statement that is cancelled runs on in the driver's thread; its connection, closed in the meantime, keeps the
+    lock on the database until the cursor is collected as garbage.
+    """
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        if not task.cancelled():
+            task.exception()  # noted as seen: being cancelled matters more
+        raise cancelled
+    task.result()
 
 
 async def _begin_immediate_when_free(connection: AsyncConnection) -> None:
@@ -116,6 +131,15 @@ def _begin_immediate(connection: Connection) -> None:
     # cascade into child rows. The pragma is ignored inside a transaction, so set it first.
     _on_driver(connection, "PRAGMA foreign_keys = OFF")
     _on_driver(connection, "BEGIN IMMEDIATE")
+
+
+def _restore(connection: Connection, foreign_keys: int, busy_timeout: int) -> None:
+    # What was cancelled may still be waiting for the driver's thread: let it come first.
+    _on_driver(connection, "SELECT 1")
+    if _is_open_on_driver(connection):
+        _on_driver(connection, "ROLLBACK")
+    _on_driver(connection, f"PRAGMA foreign_keys = {foreign_keys}")
+    _on_driver(connection, f"PRAGMA busy_timeout = {busy_timeout}")
 
 
 def _on_driver(connection: Connection, statement: str) -> Any:

@@ -11,18 +11,19 @@ from sqlalchemy import ColumnElement, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adk_memory import _analysis, migrate
+from adk_memory._asking import ask
 from adk_memory._ranking import Vector
-from adk_memory._records import session_records, single_record
+from adk_memory._records import session_passages, session_records, single_record
 from adk_memory._scope import Scope
 from adk_memory._sql.dialect import Dialect
 from adk_memory._sql.erasing import entries_with_every_word, erase
 from adk_memory._sql.failures import translated
-from adk_memory._sql.recall import ENTRY_COLUMNS, Question, memory, recall
-from adk_memory._sql.scope import GLOBAL_KEY, look
+from adk_memory._sql.recall import ENTRY_COLUMNS, memory, recall
+from adk_memory._sql.scope import GLOBAL_KEY, Sight, look
 from adk_memory._sql.tables import EmbeddingModelRow, EntryRow
-from adk_memory._sql.writing import Batch, claim, known, store, texts_to_embed
+from adk_memory._sql.writing import Batch, Known, claim, known, last_turn, passages_to_embed, store
 from adk_memory._validation import DEFAULT_LIMIT, validate_id, validate_limit, validate_project_id, validate_query
-from adk_memory.embedding import Embedder, EmbeddingProvider, query_vector
+from adk_memory.embedding import Embedder, EmbeddingProvider
 from adk_memory.errors import EmbeddingMismatchError
 from adk_memory.service import MemoryService
 from adk_memory.types import (
@@ -102,23 +103,15 @@ class SqlMemoryService(MemoryService):
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         scope = Scope.reading(request.app_name, request.user_id, request.project_id)
-        terms = _analysis.query_terms(request.query)
-        if not terms:
-            return SearchResponse(mode=request.mode or "keyword")
-        mode, vector, partial = await query_vector(self._embedder, request)
-        question = Question(
-            mode=mode,
-            terms=terms,
-            words=_analysis.query_words(request.query),
-            vector=vector,
-            span=(0.0, 1.0) if self._embedder is None else self._embedder.span,
-            limit=request.limit,
-            min_score=request.min_score,
-        )
+        question, mode, partial = await ask(self._embedder, request)
+        if question is None:
+            return SearchResponse(mode=mode)
         async with self._reading() as connection:
             sight = await look(connection, scope)
             model_id = await self._model_id(connection)
-            memories, unreached = await recall(connection, self._dialect, sight, question, model_id)
+            memories, unreached = await recall(
+                connection, self._dialect, sight, question, model_id, explain=request.explain
+            )
         return SearchResponse(memories=tuple(memories), mode=mode, partial=partial or unreached)
 
     async def get(self, app_name: str, user_id: str, entry_id: str, *, project_id: str | None = None) -> Memory | None:
@@ -186,23 +179,42 @@ class SqlMemoryService(MemoryService):
         if self._embedder is not None:
             async with self._reading() as connection:
                 sight = await look(connection, batch.scope)
-                here = await known(connection, sight, batch, await self._model_id(connection))
-            vectors = await self._embedder.passages(texts_to_embed(batch, here, vectors))
+                model_id = await self._model_id(connection)
+                missing, _, _ = await self._plan(connection, sight, batch, model_id, vectors)
+            vectors = await self._embedder.passages(missing)
         while missing := await self._write(batch, vectors):
             # Another writer changed these entries since they were looked at.
             vectors |= await self._embedder.passages(missing) if self._embedder is not None else {}
 
     async def _write(self, batch: Batch, vectors: Mapping[str, Vector | None]) -> list[str]:
-        """Write a batch, or return the texts whose vectors are missing for it."""
+        """Write a batch, or return the passages whose vectors are missing for it."""
         async with self._writing() as connection:
             sight = await claim(connection, self._dialect, batch)
             model_id = await self._model_id(connection, register=True)
-            here = await known(connection, sight, batch, model_id)
-            if model_id is not None and (missing := texts_to_embed(batch, here, vectors)):
+            missing, here, passages = await self._plan(connection, sight, batch, model_id, vectors)
+            if missing:
                 await connection.rollback()
                 return missing
-            await store(connection, self._dialect, sight, batch, here, vectors, model_id)
+            by_id = {entry_id: vectors[passage] for entry_id, passage in passages.items() if passage in vectors}
+            await store(connection, self._dialect, sight, batch, here, by_id, model_id)
             return []
+
+    async def _plan(
+        self,
+        connection: AsyncConnection,
+        sight: Sight,
+        batch: Batch,
+        model_id: int | None,
+        vectors: Mapping[str, Vector | None],
+    ) -> tuple[list[str], dict[str, Known], dict[str, str]]:
+        """Return the passages that still have to be embedded, what is stored already, and all passages by id."""
+        here = await known(connection, sight, batch, model_id)
+        if self._embedder is None:
+            return [], here, {}
+        turns = self._embedder.embeds_turns and bool(batch.session_key)
+        before = await last_turn(connection, sight, batch) if turns else None
+        passages = session_passages(batch.records, before, turns=turns)
+        return passages_to_embed(batch, here, passages, vectors), here, passages
 
     async def _latest(self, scope: Scope, condition: ColumnElement[bool], limit: int) -> list[Memory]:
         async with self._reading() as connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -63,7 +64,8 @@ def open_engine(url: str) -> AsyncEngine:
     in_memory = target.database in (None, "", ":memory:")
     # A private database lives as long as its one connection.
     pool: dict[str, Any] = {"poolclass": AsyncAdaptedQueuePool, "pool_size": 1, "max_overflow": 0} if in_memory else {}
-    engine = create_async_engine(target, hide_parameters=True, connect_args={"timeout": _BUSY_SECONDS}, **pool)
+    connecting = {"timeout": _BUSY_SECONDS, "factory": _Connection}
+    engine = create_async_engine(target, hide_parameters=True, connect_args=connecting, **pool)
 
     @event.listens_for(engine.sync_engine, "connect")
     def set_up(connection: Any, _record: object) -> None:
@@ -73,6 +75,19 @@ def open_engine(url: str) -> AsyncEngine:
         cursor.close()
 
     return engine
+
+
+class _Connection(sqlite3.Connection):
+    """Gives its locks back when it is closed, as it is in the middle of a call that was cancelled.
+
+    SQLite puts the closing off, transaction and all, until the last statement is gone; and those of a cancelled
+    call stay in the frames of its traceback until the garbage collector comes by.
+    """
+
+    def close(self) -> None:
+        if self.in_transaction:
+            self.rollback()
+        super().close()
 
 
 class SqliteDialect:

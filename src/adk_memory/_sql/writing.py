@@ -79,14 +79,29 @@ async def known(connection: AsyncConnection, sight: Sight, batch: Batch, model_i
     return found
 
 
-def texts_to_embed(batch: Batch, here: Mapping[str, Known], vectors: Mapping[str, Vector | None]) -> list[str]:
-    """Return the texts of the records that will be stored, need a vector, and have none in ``vectors`` yet."""
+async def last_turn(connection: AsyncConnection, sight: Sight, batch: Batch) -> Record | None:
+    """Return the last entry of the batch's session that the batch does not hold itself, if it has one."""
+    if not batch.session_key or not sight:
+        return None
+    ids = {record.id for record in batch.records}
+    columns = (EntryRow.entry_key, EntryRow.author, EntryRow.timestamp, EntryRow.text)
+    statement = sight.entries(*columns).where(EntryRow.session_key == batch.session_key)
+    row = (await connection.execute(statement.order_by(EntryRow.position.desc()).limit(1))).one_or_none()
+    if row is None or row.entry_key in ids:
+        return None
+    return Record(row.entry_key, row.author, row.timestamp, "", row.text, "")
+
+
+def passages_to_embed(
+    batch: Batch, here: Mapping[str, Known], passages: Mapping[str, str], vectors: Mapping[str, Vector | None]
+) -> list[str]:
+    """Return the passages of the records that will be stored, need a vector, and have none in ``vectors`` yet."""
     return [
-        record.text
+        passages[record.id]
         for record in batch.records
-        if record.text not in vectors
+        if record.id in passages
+        and passages[record.id] not in vectors
         and _needs_vector(record, here.get(record.id), batch.existing)
-        and _analysis.has_word(record.text)
     ]
 
 
@@ -99,7 +114,7 @@ async def store(
     vectors: Mapping[str, Vector | None],
     model_id: int | None,
 ) -> None:
-    """Write the batch into its scope, which the caller has claimed: entries, their index, their vectors."""
+    """Write the batch into its scope, which the caller has claimed: entries, their index, their ``vectors`` by id."""
     [scope_id] = sight.scope_ids
     if batch.existing == "replace":
         await _erase_others(connection, dialect, sight, batch)
@@ -112,7 +127,7 @@ async def store(
     row_ids |= await _insert(connection, sight, batch, new, terms)
     await _rewrite(connection, sight, rewritten, here, terms)
 
-    reworded = [record for record in rewritten if record.text != here[record.id].record.text]
+    reworded = [record for record in rewritten if _reworded(record, here[record.id].record)]
     for ids in _chunks([row_ids[record.id] for record in reworded]):
         entry_ids = sight.entries(EntryRow.id).where(EntryRow.id.in_(ids))
         await connection.execute(dialect.unindex(sight, entry_ids))
@@ -135,7 +150,11 @@ async def store(
 def _needs_vector(record: Record, stored: Known | None, existing: Existing) -> bool:
     if stored is None:
         return True
-    return existing != "keep" and (not stored.has_vector or record.text != stored.record.text)
+    return existing != "keep" and (not stored.has_vector or _reworded(record, stored.record))
+
+
+def _reworded(record: Record, stored: Record) -> bool:
+    return (record.author, record.text) != (stored.author, stored.text)
 
 
 async def _erase_others(connection: AsyncConnection, dialect: Dialect, sight: Sight, batch: Batch) -> None:
@@ -223,8 +242,7 @@ async def _add_vectors(
     rows = [
         dialect.vector_parameters(row_ids[record.id], vector)
         for record in batch.records
-        if _needs_vector(record, here.get(record.id), batch.existing)
-        and (vector := vectors.get(record.text)) is not None
+        if _needs_vector(record, here.get(record.id), batch.existing) and (vector := vectors.get(record.id)) is not None
     ]
     if rows:
         await connection.execute(dialect.vector_insert(scope_id, model_id), rows)

@@ -1,0 +1,54 @@
+"""MemoryServiceContract: all groups of the contract together."""
+
+from __future__ import annotations
+
+from adk_memory.testing._adapter import AdapterContract
+from adk_memory.testing._content import ContentContract
+from adk_memory.testing._durability import DurabilityContract
+from adk_memory.testing._erasing import ErasingContract
+from adk_memory.testing._errors import ErrorsContract
+from adk_memory.testing._identifiers import IdentifiersContract
+from adk_memory.testing._identity import IdentityContract
+from adk_memory.testing._languages import LanguagesContract
+from adk_memory.testing._providers import ProvidersContract
+from adk_memory.testing._reading import ReadingContract
+from adk_memory.testing._refusals import RefusalsContract
+from adk_memory.testing._scopes import ScopesContract
+from adk_memory.testing._scores import ScoresContract
+from adk_memory.testing._searching import SearchingContract
+from adk_memory.testing._times import TimesContract
+from adk_memory.testing._vectors import VectorsContract
+from adk_memory.testing._writing import WritingContract
+
+
+class MemoryServiceContract(
+    IdentifiersContract,
+    ScopesContract,
+    RefusalsContract,
+    ContentContract,
+    TimesContract,
+    WritingContract,
+    IdentityContract,
+    SearchingContract,
+    ScoresContract,
+    LanguagesContract,
+    VectorsContract,
+    ProvidersContract,
+    ReadingContract,
+    ErasingContract,
+    AdapterContract,
+    ErrorsContract,
+    DurabilityContract,
+):
+    """What every `MemoryService` does: one test for each sentence of the contract.
+
+    A subclass overrides the fixture ``make_service`` with one that returns a callable
+    ``(embedder=None) -> MemoryService``; the suite enters and leaves each service it makes as an async context
+    manager. The store may be shared by all tests: each works in an app of its own.
+
+    Attributes:
+        projects: whether the backend keeps projects apart; where not, that it refuses is tested.
+        embeddings: whether it takes an embedding provider.
+        durable: whether two services of ``make_service`` share one store.
+        optional_operations: those of the optional operations that it has; that it refuses the others is tested.
+    """
