@@ -30,14 +30,15 @@ def is_ours(name: str | None, kind: str, _parents: object) -> bool:
 
 def run(connection: Connection, command: str) -> None:
     on_sqlite = connection.dialect.name == "sqlite"
-    if command in {"upgrade", "downgrade"}:
+    migrating = command in {"upgrade", "downgrade"}
+    if migrating:
         refuse_foreign_tables(connection)
         if not on_sqlite:
             connection.rollback()  # one transaction per revision, and so none before the first
 
     context.configure(
         connection=connection,
-        target_metadata=comparable_metadata(connection),
+        target_metadata=Base.metadata if migrating else comparable_metadata(connection),
         version_table=VERSION_TABLE,
         include_name=is_ours,
         transaction_per_migration=not on_sqlite,
