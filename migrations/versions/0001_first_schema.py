@@ -67,19 +67,17 @@ def upgrade() -> None:
             "CREATE VIRTUAL TABLE adk_memory_search_entry "
             """USING fts5(terms, tokenize="ascii tokenchars '_'")"""
         )
+        # A view of that index, which says how often an entry has a term.
+        op.execute("CREATE VIRTUAL TABLE adk_memory_search_term USING fts5vocab('adk_memory_search_entry', 'instance')")
     else:
-        # '@' and the scope is a lexeme too: the index then finds the words of one scope, not of everybody.
+        # The lexemes are the terms, and '@' with the scope: the index then finds what is in one scope.
         op.execute(
             """
             CREATE TABLE adk_memory_search_entry (
                 scope_id bigint NOT NULL,
                 entry_id bigint NOT NULL,
                 terms text NOT NULL,
-                lexemes tsvector NOT NULL GENERATED ALWAYS AS (
-                    array_to_tsvector(
-                        array_append(string_to_array(terms, ' '), '@' || CAST(scope_id AS text))
-                    )
-                ) STORED,
+                lexemes tsvector NOT NULL,
                 CONSTRAINT adk_memory_search_entry_pk PRIMARY KEY (scope_id, entry_id)
             )
             """
@@ -121,6 +119,8 @@ def downgrade() -> None:
     op.drop_table("adk_memory_meta")
     op.drop_table("adk_memory_embedding")
     op.drop_table("adk_memory_embedding_model")
+    if op.get_bind().dialect.name == "sqlite":
+        op.drop_table("adk_memory_search_term")
     op.drop_table("adk_memory_search_entry")
     op.drop_table("adk_memory_entry")
     op.drop_table("adk_memory_scope")

@@ -22,6 +22,7 @@ from adk_memory.errors import (
     StorageUnavailableError,
     ValidationError,
 )
+from adk_memory.filters import Author, Filter, Metadata, Session, Time
 from adk_memory.service import MemoryService
 from adk_memory.types import (
     ALL_PROJECTS,
@@ -29,6 +30,7 @@ from adk_memory.types import (
     HealthReport,
     Memory,
     MemoryEntry,
+    Page,
     SearchRequest,
     SearchResponse,
 )
@@ -36,18 +38,22 @@ from adk_memory.types import (
 __all__ = [
     "ALL_PROJECTS",
     "AdkMemoryError",
+    "Author",
     "ConfigurationError",
     "Content",
     "EmbeddingError",
     "EmbeddingMismatchError",
     "EmbeddingProvider",
+    "Filter",
     "HealthReport",
     "InMemoryMemoryService",
     "Memory",
     "MemoryEntry",
     "MemoryService",
     "MemoryServiceAdapter",
+    "Metadata",
     "OperationNotSupportedError",
+    "Page",
     "PostgresMemoryService",
     "ProjectScopingNotSupportedError",
     "SchemaError",
@@ -56,9 +62,11 @@ __all__ = [
     "SchemaTooNewError",
     "SearchRequest",
     "SearchResponse",
+    "Session",
     "SqliteMemoryService",
     "StorageError",
     "StorageUnavailableError",
+    "Time",
     "ValidationError",
     "open_memory",
     "validate_project_id",

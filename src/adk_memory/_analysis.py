@@ -1,15 +1,14 @@
 """Text to terms: one analyser for every backend, so that the same words match on each of them.
 
-Text is folded (compatibility forms, case, Latin and Greek diacritics, Arabic and Hebrew marks; Indic vowel signs
-stay) and cut into words. Scripts that are written without spaces, and Hangul, whose particles stick to the noun,
-give their characters and pairs of characters. Emoji are words. A term is the stem of a word, by a stemmer that is
-chosen by its script.
+Text is folded, so that what reads alike is alike (see `_folding`), and cut into words. Scripts that are written without
+spaces, and Hangul, whose particles stick to the noun, give their characters and pairs of characters. Emoji are words.
+What is written in one but made of parts, `getUserName`, `e-mail`, `O'Neil`, is found by its parts and as a whole.
+A term is the stem of a word, by a stemmer that is chosen by its script.
 """
 
 from __future__ import annotations
 
 import threading
-import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -18,6 +17,8 @@ from typing import Final
 import regex
 import Stemmer
 
+from adk_memory._folding import HUMP, fold
+
 VERSION: Final = 1
 """Changes whenever the same text gives other terms: an index made by another version has to be made anew."""
 
@@ -25,31 +26,38 @@ MAX_QUERY_TERMS: Final = 256
 MAX_WORD_CHARACTERS: Final = 64
 MAX_INDEXED_BYTES: Final = 400_000  # Postgres refuses a tsvector of 1 MB; what comes later in a text is not searched
 
-_JOINED = r"\p{Han}\p{Hiragana}\p{Katakana}ー々\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Hangul}"
+_SPACELESS = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}ー々\p{Hangul}[\p{Line_Break=SA}--\p{M}]]"
+_LETTER = rf"[a-z0-9[[\p{{L}}\p{{N}}]--{_SPACELESS}]]"  # the first are not new, but fast
+_WORD = rf"{_LETTER}[{_LETTER}\p{{M}}]*+"
+_SEAM = rf"[-_'&·‐\u200c{HUMP}]"
+# A seam that is not between digits; the dots of U.S.A.; the separators of 1,000,000.
+_JOINER = rf"""(?:
+    (?<!\p{{N}}){_SEAM} | {_SEAM}(?!\p{{N}})
+  | (?<=(?<!{_LETTER})\p{{L}})\.(?=\p{{L}}(?!{_LETTER}))
+  | (?<=\p{{N}})[.,](?=\p{{N}}{{3}}(?!{_LETTER}))
+)"""
+_SIGNS = r"(?<=\p{L})[+\#]{1,2}(?![\p{L}\p{N}+\#])"  # of C++ and C#
 _TOKEN = regex.compile(
     rf"""
-    (?P<cjk>    (?:[\p{{Han}}\p{{Hiragana}}\p{{Katakana}}ー々]\p{{M}}*)+ )
-  | (?P<hangul> (?:\p{{Hangul}}\p{{M}}*)+ )
-  | (?P<southeast> (?:[\p{{Thai}}\p{{Lao}}\p{{Khmer}}\p{{Myanmar}}]\p{{M}}*)+ )
-  | (?P<word>   (?:[[\p{{L}}\p{{N}}]--[{_JOINED}]]\p{{M}}*)+ )
-  | (?P<emoji>  \p{{Regional_Indicator}}{{2}} | \p{{Extended_Pictographic}} )
+    (?P<word>      {_WORD} )
+    (?P<compound>  (?=[{_SEAM}.,+\#]) (?: (?:{_JOINER}{_WORD}){{1,64}}+ (?:{_SIGNS})? | {_SIGNS} ) )?
+  | (?P<spaceless> {_SPACELESS}[{_SPACELESS}\p{{M}}]*+ )
+  | (?P<emoji>     \p{{Regional_Indicator}}{{2}} | 🏴[\U000E0061-\U000E007F]++ | \p{{Extended_Pictographic}} )
     """,
     regex.VERBOSE | regex.V1,
 )
 _CHARACTER = regex.compile(r"[^\p{M}]\p{M}*")
-_FOLDED_MARKS = regex.compile(r"([\p{Latin}\p{Greek}\p{Arabic}\p{Hebrew}])\p{Mn}+")
-_CLITIC = regex.compile(r"(?<=\p{L})['’](?:s|t|d|m|ll|re|ve)(?![\p{L}\p{N}])")
-# Letters that have no decomposition, or whose decomposition is another letter of the same alphabet.
-_LETTERS = str.maketrans(
-    {"ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ı": "i", "ŧ": "t", "æ": "ae", "œ": "oe", "ё": "е",
-     "\u0640": None, "\u0671": "\u0627", "\u0649": "\u064a", "\u0629": "\u0647"}
-)  # fmt: skip
+_PIECE = regex.compile(r"[^-_'&·‐\u200c.,]+")
+_SPELLED = str.maketrans({"+": "plus", "#": "sharp"})
+
 _STEMMERS = (
     (regex.compile(r"\p{Latin}"), "english"),
     (regex.compile(r"\p{Cyrillic}"), "russian"),
     (regex.compile(r"\p{Arabic}"), "arabic"),
     (regex.compile(r"\p{Greek}"), "greek"),
     (regex.compile(r"\p{Devanagari}"), "hindi"),
+    (regex.compile(r"\p{Tamil}"), "tamil"),
+    (regex.compile(r"\p{Armenian}"), "armenian"),
 )
 _local = threading.local()  # a Snowball stemmer keeps state while it works
 
@@ -64,7 +72,7 @@ def words(text: str) -> list[str]:
     found: list[str] = []
     size = 0
     for kind, token in _tokens(text):
-        for word in _parts(kind, token, with_characters=True):
+        for word in (token[:MAX_WORD_CHARACTERS],) if kind == "word" else _words(kind, token):
             size += len(word.encode())
             if size > MAX_INDEXED_BYTES:
                 return found
@@ -84,8 +92,16 @@ def has_word(text: str) -> bool:
 
 
 def query_words(query: str) -> list[str]:
-    """Return the distinct folded words that ``query`` asks for, in order."""
+    """Return the distinct folded words that a search for ``query`` asks for, in order."""
     return list(dict.fromkeys(_asked(query)))
+
+
+def required_words(query: str) -> list[str]:
+    """Return the distinct folded words that an entry needs to have all of, to be erased by ``query``.
+
+    They are those that are written: `run.py` has two, `e-mail` too, `getUserName` has one.
+    """
+    return list(dict.fromkeys(word for kind, token in _tokens(query) for word in _required(kind, token)))
 
 
 def query_terms(query: str) -> list[str]:
@@ -108,34 +124,55 @@ def term(word: str) -> str:
 
 
 def _asked(query: str) -> Iterator[str]:
-    return (word for kind, token in _tokens(query) for word in _parts(kind, token, with_characters=False))
+    for kind, token in _tokens(query):
+        if kind == "compound":
+            found = list(_words(kind, token))
+            # One character of several, the e of e-mail, says nothing.
+            yield from [word for word in found if len(word) > 1] or found
+        else:
+            yield from _required(kind, token)
+
+
+def _required(kind: str, token: str) -> list[str]:
+    if kind == "compound":
+        return [_one_word(piece) for piece in _PIECE.findall(token)]
+    if kind == "spaceless":
+        # Pairs of characters; a lone one only where there are no more.
+        characters = _CHARACTER.findall(token)
+        return [first + second for first, second in pairwise(characters)] or characters
+    return [token[:MAX_WORD_CHARACTERS]]
+
+
+def _words(kind: str, token: str) -> Iterator[str]:
+    if kind == "compound":
+        yield from _parts_and_whole(_PIECE.findall(token))
+    elif kind == "spaceless":
+        # Characters and pairs, side by side: of a text that is too long, its beginning has both.
+        characters = _CHARACTER.findall(token)
+        pairs = (first + second for first, second in pairwise(characters))
+        yield from chain.from_iterable(zip(characters, pairs, strict=False))
+        yield characters[-1]
+    else:
+        yield token[:MAX_WORD_CHARACTERS]
+
+
+def _parts_and_whole(pieces: list[str]) -> Iterator[str]:
+    for piece in pieces:
+        humps = piece.rstrip("+#").split(HUMP)
+        if humps != [piece]:
+            yield from (hump[:MAX_WORD_CHARACTERS] for hump in humps)
+        yield _one_word(piece)
+    if len(pieces) > 1 and sum(map(len, pieces)) <= MAX_WORD_CHARACTERS:
+        yield _one_word("".join(pieces))
+
+
+def _one_word(piece: str) -> str:
+    return piece.replace(HUMP, "").translate(_SPELLED)[:MAX_WORD_CHARACTERS]
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    for match in _TOKEN.finditer(_fold(text)):
+    for match in _TOKEN.finditer(fold(text)):
         yield str(match.lastgroup), match.group()
-
-
-def _parts(kind: str, token: str, *, with_characters: bool) -> list[str]:
-    if kind in ("word", "emoji"):
-        return [token[:MAX_WORD_CHARACTERS]]
-    characters = _CHARACTER.findall(token)
-    pairs = [first + second for first, second in pairwise(characters)]
-    if pairs and not with_characters:
-        # A query asks for its pairs, for a lone character only where it has no more.
-        return pairs
-    # A text gives both, side by side: of one that is too long, its beginning has both.
-    return [*chain.from_iterable(zip(characters, pairs, strict=False)), *characters[-1:]]
-
-
-def _fold(text: str) -> str:
-    if text.isascii():
-        text = text.lower()
-    else:
-        text = unicodedata.normalize("NFKC", text).casefold().translate(_LETTERS)
-        text = _FOLDED_MARKS.sub(r"\1", unicodedata.normalize("NFD", text))
-        text = unicodedata.normalize("NFC", text)
-    return str(_CLITIC.sub("", text))
 
 
 def _stemmer(language: str) -> Stemmer.Stemmer:

@@ -3,8 +3,9 @@
 What an entry holds itself is a blend of two legs. The keyword leg is BM25 (Robertson & Zaragoza, "The Probabilistic
 Relevance Framework", 2009) over the entries in sight alone, divided by the weight of all terms of the query: 1 means
 an average entry that holds each of them once. Rarities are squared, which does the work of a list of stop words, in
-any language. A quarter of it is the same over the 4-grams of terms, which meet where stems do not. The other leg is
-the cosine of two vectors, on a scale that the embedding provider knows.
+any language. A term that an entry lacks counts by the most alike of its terms: the share of 4-grams they have in
+common meets compounds and endings that stemming does not. The other leg is the cosine of two vectors, on a scale that
+the embedding provider knows.
 
 Then comes evidence from around an entry: turns beside it that answer well, a session that does, an author whom the
 query names. It changes the order, never which entries are returned, and there is none around single entries.
@@ -27,7 +28,8 @@ from adk_memory.types import Mode
 K1: Final = 0.9
 B: Final = 0.2
 GRAM_CHARACTERS: Final = 4
-GRAM_WEIGHT: Final = 0.25
+LIKENESS_WEIGHT: Final = 0.6
+LIKENESS_POWER: Final = 1.5
 NEAREST: Final = 100
 """How many of the nearest entries take part in a search, where its limit does not ask for more."""
 LENDERS: Final = 100
@@ -45,7 +47,10 @@ Vector = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An entry that may answer a query: its microsecond, its place in its session, its author's words, its terms."""
+    """An entry that may answer a query: its microsecond, its place in its session, its author's words, its terms.
+
+    One that does not pass the filter is no answer, but still speaks for what stands around it.
+    """
 
     id: int
     instant: int
@@ -53,6 +58,7 @@ class Candidate:
     position: int
     author: frozenset[str]
     terms: Sequence[str]
+    passes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +68,6 @@ class Collection:
     entries: int
     terms: int
     frequency: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Document:
-    """How long an entry is, and how often it has what a query asks for."""
-
-    length: int
-    counts: Mapping[str, int]
 
 
 @dataclass(slots=True)
@@ -135,24 +133,38 @@ def document_frequency(query: Iterable[str], documents: Iterable[Iterable[str]])
     return Counter(term for document in documents for term in wanted.intersection(document))
 
 
+def term_weights(query: Sequence[str], collection: Collection) -> dict[str, float]:
+    """Return the square of each term's inverse document frequency, in its form that is never negative."""
+    weights = {}
+    for term in query:
+        holding = collection.frequency.get(term, 0)
+        weights[term] = math.log1p((max(collection.entries - holding, 0) + 0.5) / (holding + 0.5)) ** 2
+    return weights
+
+
 def keyword_shares(query: Sequence[str], candidates: Iterable[Candidate], collection: Collection) -> dict[int, float]:
     """Return how much of the query's weight each candidate holds, 0 to 1.9; those that hold no term are left out."""
     wanted = set(query)
     matching = {found.id: found.terms for found in candidates if not wanted.isdisjoint(found.terms)}
-    if not matching:
-        return {}
-    words = {
-        entry_id: _Document(len(terms), {term: terms.count(term) for term in wanted.intersection(terms)})
-        for entry_id, terms in matching.items()
-    }
-    whole = _shares(
-        _weights(query, collection.entries, collection.frequency), words, collection.terms / collection.entries
-    )
-    grams = _gram_documents(query, matching)
-    frequency = Counter(gram for document in grams.values() for gram in document.counts)
-    average = sum(document.length for document in grams.values()) / len(grams)
-    pieces = _shares(_weights(list(dict.fromkeys(_grams(query))), collection.entries, frequency), grams, average)
-    return {entry_id: (1 - GRAM_WEIGHT) * whole[entry_id] + GRAM_WEIGHT * pieces[entry_id] for entry_id in matching}
+    weights = term_weights(query, collection)
+    alike = _alike(query, set().union(*matching.values()))
+    potential = sum(weights.values())
+    shares = {}
+    for entry_id, terms in matching.items():
+        counts = Counter(terms)
+        damping = K1 * (1 - B + B * len(terms) * collection.entries / collection.terms)
+        nearest_terms: dict[str, float] = {}
+        for term in alike.keys() & counts.keys():
+            for asked, likeness in alike[term].items():
+                nearest_terms[asked] = max(likeness, nearest_terms.get(asked, 0.0))
+        share = 0.0
+        for term, weight in weights.items():
+            if times := counts.get(term):
+                share += weight * times * (K1 + 1) / (times + damping)
+            elif term in nearest_terms:
+                share += weight * LIKENESS_WEIGHT * nearest_terms[term]
+        shares[entry_id] = share / potential
+    return shares
 
 
 def cosines(vectors: npt.NDArray[np.float32], query: Vector) -> npt.NDArray[np.float64]:
@@ -167,6 +179,12 @@ def nearest(
 ) -> list[tuple[int, float]]:
     """Return the ``count`` most similar entries with their cosines, in the order of a search."""
     return _in_order(similarity, candidates)[:count]
+
+
+def lenders(own: Mapping[int, float], candidates: Mapping[int, Candidate]) -> list[Candidate]:
+    """Return the entries of sessions that have most of their own, best first: what stands around them gains by it."""
+    in_sessions = {entry_id: found for entry_id, found in own.items() if candidates[entry_id].session is not None}
+    return [candidates[entry_id] for entry_id, _ in _in_order(in_sessions, candidates)[:LENDERS]]
 
 
 def ranked(
@@ -187,7 +205,7 @@ def ranked(
         _add_surroundings(question, evidence, candidates)
         scores = {entry_id: found.score for entry_id, found in evidence.items()}
     floor = -math.inf if question.min_score is None else question.min_score
-    passing = {entry_id: score for entry_id, score in scores.items() if score >= floor}
+    passing = {entry_id: score for entry_id, score in scores.items() if score >= floor and candidates[entry_id].passes}
     return [
         Ranked(entry_id, score, evidence[entry_id])
         for entry_id, score in _in_order(passing, candidates)[: question.limit]
@@ -215,13 +233,12 @@ def _add_surroundings(
     own = {entry_id: found.own for entry_id, found in evidence.items() if candidates[entry_id].session is not None}
     places = {(candidates[entry_id].session, candidates[entry_id].position): entry_id for entry_id in own}
     sessions: defaultdict[Hashable, list[float]] = defaultdict(list)
-    for lender, score in _in_order(own, candidates)[:LENDERS]:
-        session, position = candidates[lender].session, candidates[lender].position
-        sessions[session].append(score)
+    for lender in lenders(own, candidates):
+        sessions[lender.session].append(own[lender.id])
         for turns, share in LENT.items():
-            neighbour = places.get((session, position + turns))
+            neighbour = places.get((lender.session, lender.position + turns))
             if neighbour is not None:
-                evidence[neighbour].turns += share * score
+                evidence[neighbour].turns += share * own[lender.id]
     for entry_id in own:
         best_of_session = sessions[candidates[entry_id].session][:SESSION_BEST]
         evidence[entry_id].session = SESSION_WEIGHT * sum(best_of_session) / SESSION_BEST
@@ -238,52 +255,21 @@ def _in_order(numbers: Mapping[int, float], candidates: Mapping[int, Candidate])
     return sorted(numbers.items(), key=lambda item: (-item[1], -candidates[item[0]].instant, item[0]))
 
 
-def _weights(query: Sequence[str], entries: int, frequency: Mapping[str, int]) -> dict[str, float]:
-    """The square of each term's inverse document frequency, in its form that is never negative."""
-    weights = {}
-    for term in query:
-        holding = frequency.get(term, 0)
-        weights[term] = math.log1p((max(entries - holding, 0) + 0.5) / (holding + 0.5)) ** 2
-    return weights
-
-
-def _shares(weights: Mapping[str, float], documents: Mapping[int, _Document], average: float) -> dict[int, float]:
-    potential = sum(weights.values())
-    shares = {}
-    for entry_id, document in documents.items():
-        damping = K1 * (1 - B + B * document.length / average)
-        # In the order of the query: the sum of the same numbers in another order may differ in its last digit.
-        counts = document.counts
-        total = sum(
-            weights[piece] * counts[piece] * (K1 + 1) / (counts[piece] + damping)
-            for piece in weights
-            if piece in counts
-        )
-        shares[entry_id] = total / potential
-    return shares
-
-
-def _gram_documents(query: Iterable[str], documents: Mapping[int, Sequence[str]]) -> dict[int, _Document]:
-    asked = set(_grams(query))
-    vocabulary = set().union(*documents.values())
-    sizes = {term: len(_grams_of(term)) for term in vocabulary}
-    shared = {term: found for term in vocabulary if (found := asked.intersection(_grams_of(term)))}
-    counted = {}
-    for entry_id, terms in documents.items():
-        counts: Counter[str] = Counter()
-        for term in shared.keys() & set(terms):
-            times = terms.count(term)
-            for gram in shared[term]:
-                counts[gram] += times
-        counted[entry_id] = _Document(sum(map(sizes.__getitem__, terms)), counts)
-    return counted
-
-
-def _grams(terms: Iterable[str]) -> list[str]:
-    return [gram for term in terms for gram in _grams_of(term)]
+def _alike(query: Iterable[str], vocabulary: Iterable[str]) -> dict[str, dict[str, float]]:
+    """Return, for each term that shares 4-grams with terms of the query, how like it is to each of them: 0 to 1."""
+    having: defaultdict[str, list[str]] = defaultdict(list)
+    for asked in query:
+        for gram in _grams_of(asked):
+            having[gram].append(asked)
+    alike = {}
+    for term in vocabulary:
+        shared = Counter(asked for gram in _grams_of(term) if gram in having for asked in having[gram])
+        if shared:
+            alike[term] = {asked: (count / len(_grams_of(asked))) ** LIKENESS_POWER for asked, count in shared.items()}
+    return alike
 
 
 @lru_cache(maxsize=65_536)
-def _grams_of(term: str) -> tuple[str, ...]:
+def _grams_of(term: str) -> frozenset[str]:
     starts = range(max(1, len(term) - GRAM_CHARACTERS + 1))
-    return tuple(term[start : start + GRAM_CHARACTERS] for start in starts)
+    return frozenset(term[start : start + GRAM_CHARACTERS] for start in starts)

@@ -12,6 +12,7 @@ from adk_memory.errors import ValidationError
 MAX_ID_CHARACTERS: Final = 256
 MAX_LIMIT: Final = 1_000
 DEFAULT_LIMIT: Final = 10
+DEFAULT_PAGE: Final = 50
 MAX_JSON_LEVELS: Final = 200
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_INTEGER_BITS: Final = 14_000  # Python itself refuses to read or write more than 4,300 digits
@@ -44,14 +45,14 @@ def validate_project_id(project_id: str | None) -> str | None:
     return None if project_id is None else validate_id("project_id", project_id)
 
 
-def validate_limit(limit: object) -> int:
-    """Return how many rows ``limit`` asks for: `None` is 10, anything above 1,000 is 1,000.
+def validate_limit(limit: object, default: int = DEFAULT_LIMIT) -> int:
+    """Return how many rows ``limit`` asks for: `None` is the default, anything above 1,000 is 1,000.
 
     Raises:
         ValidationError: it is negative or not an integer.
     """
     if limit is None:
-        return DEFAULT_LIMIT
+        return default
     if isinstance(limit, bool) or not isinstance(limit, int):
         raise ValidationError(f"limit must be an integer, got {type(limit).__name__}")
     if limit < 0:
@@ -133,7 +134,7 @@ def microseconds(instant: datetime) -> int:
     return (instant - _EPOCH) // timedelta(microseconds=1)
 
 
-def utc(value: object) -> datetime:
+def utc(value: object, name: str = "timestamp") -> datetime:
     """Return the instant that ``value`` names, aware and in UTC, to the microsecond.
 
     Accepts a `datetime` (naive means UTC), a `date` (its midnight), an ISO 8601 string, or seconds since the epoch.
@@ -151,5 +152,5 @@ def utc(value: object) -> datetime:
         if isinstance(value, datetime):
             return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise ValidationError("timestamp must be an ISO 8601 date and time between the years 1 and 9999") from error
-    raise ValidationError(f"timestamp must be a datetime, got {type(value).__name__}")
+        raise ValidationError(f"{name} must be an ISO 8601 date and time between the years 1 and 9999") from error
+    raise ValidationError(f"{name} must be a datetime, got {type(value).__name__}")

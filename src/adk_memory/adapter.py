@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adk_memory._validation import DEFAULT_LIMIT, validate_id, validate_project_id
+from adk_memory.filters import Filter
 from adk_memory.service import MemoryService
 from adk_memory.types import Existing, HealthReport, MemoryEntry, SearchRequest, SearchResponse
 
@@ -33,10 +34,15 @@ class MemoryServiceAdapter:
         return self._service.supports_project_scoping
 
     async def search(
-        self, query: str, *, limit: int | None = DEFAULT_LIMIT, min_score: float | None = None
+        self,
+        query: str,
+        *,
+        limit: int | None = DEFAULT_LIMIT,
+        min_score: float | None = None,
+        filter: Filter | None = None,
     ) -> SearchResponse:
         """Return the memories in sight that match ``query``, best first; see `MemoryService.search`."""
-        return await self._search(query, self._project_id, limit, min_score)
+        return await self._search(query, self._project_id, limit, min_score, filter)
 
     async def search_in_project(
         self,
@@ -45,9 +51,11 @@ class MemoryServiceAdapter:
         *,
         limit: int | None = DEFAULT_LIMIT,
         min_score: float | None = None,
+        filter: Filter | None = None,
     ) -> SearchResponse:
         """Return what `search` would if the adapter were bound to ``project_id``."""
-        return await self._search(query, self._checked(validate_id("project_id", project_id)), limit, min_score)
+        project_id = validate_id("project_id", project_id)
+        return await self._search(query, self._checked(project_id), limit, min_score, filter)
 
     async def add(self, entry: MemoryEntry) -> str:
         """Remember a single entry; return its id."""
@@ -76,9 +84,14 @@ class MemoryServiceAdapter:
         return await self._service.health_check()
 
     async def _search(
-        self, query: str, project_id: str | None, limit: int | None, min_score: float | None
+        self,
+        query: str,
+        project_id: str | None,
+        limit: int | None,
+        min_score: float | None,
+        filter: Filter | None,
     ) -> SearchResponse:
-        request = SearchRequest(query, self._app_name, self._user_id, project_id, limit, min_score)
+        request = SearchRequest(query, self._app_name, self._user_id, project_id, limit, min_score, filter=filter)
         return await self._service.search(request)
 
     def _checked(self, project_id: str | None) -> str | None:

@@ -29,6 +29,9 @@ class EmbeddingProvider(Protocol):
       it, as ``author: text`` in two lines. A turn by itself says little; `False` by default, so that a provider is
       given nothing but the texts of entries unless it asks for more.
 
+    An `EmbeddingError` that it raises is passed on as it is, so its message must not hold a text; of any other
+    exception, only the type is told.
+
     Attributes:
         model: names the model; vectors of two models are never compared.
         dimensions: the length of every vector, 1 to 16,000.
@@ -93,6 +96,8 @@ class Embedder:
         try:
             answer = await getattr(self._provider, method)(argument)
             return answer if single else list(answer)
+        except EmbeddingError:
+            raise
         except Exception as error:
             # The cause may hold the text, so only its type is named.
             raise EmbeddingError(f"{self.model} failed with {type(error).__name__}; nothing was written") from error

@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Literal, Self
 
-from adk_memory._validation import DEFAULT_LIMIT, validate_id
+from adk_memory._validation import DEFAULT_LIMIT, DEFAULT_PAGE, validate_id
 from adk_memory.errors import OperationNotSupportedError, ProjectScopingNotSupportedError
+from adk_memory.filters import Filter
 from adk_memory.types import (
     ALL_PROJECTS,
     AllProjects,
@@ -15,6 +16,7 @@ from adk_memory.types import (
     HealthReport,
     Memory,
     MemoryEntry,
+    Page,
     SearchRequest,
     SearchResponse,
 )
@@ -112,10 +114,12 @@ class MemoryService(ABC):
         In keyword mode an entry matches if it holds a word of the query; with an embedding provider also if it
         is among the nearest by cosine similarity. Equal scores come newest first, then in order of arrival. A
         query without a word matches nothing; of a very long one the first 256 terms count. Entries without text
-        are never matched.
+        are never matched. With a filter: those of the matches that pass it, with the scores that they have without
+        it, and the nearest of the entries that pass.
 
         Raises:
-            OperationNotSupportedError: ``mode`` asks for vectors and no provider is configured.
+            OperationNotSupportedError: ``mode`` asks for vectors and no provider is configured, or there is a filter
+                and the backend has none; it never ignores one.
             EmbeddingError: ``mode`` asks for vectors and the provider failed. With ``mode=None`` the search goes
                 on by keywords and the response is marked ``partial``.
         """
@@ -134,12 +138,34 @@ class MemoryService(ABC):
         limit: int | None = DEFAULT_LIMIT,
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
+        filter: Filter | None = None,
     ) -> list[Memory]:
-        """Return the latest entries, newest first; of one instant, the last to arrive first.
+        """Return the latest entries that pass the filter, newest first; of one instant, the last to arrive first.
 
         Unlike a search it sees every project of the user unless ``project_id`` narrows it.
         """
         raise self._refusal("list_recent", project_id)
+
+    async def list_page(
+        self,
+        app_name: str,
+        user_id: str,
+        *,
+        project_id: str | AllProjects | None = ALL_PROJECTS,
+        filter: Filter | None = None,
+        limit: int | None = DEFAULT_PAGE,
+        after: str | None = None,
+        with_total: bool = False,
+    ) -> Page:
+        """Return a page of the list of `list_recent`: from its beginning, or ``after`` the ``next`` of another page.
+
+        Whatever is added, erased or rewritten between two pages, an entry that is there throughout and keeps its
+        time is on exactly one of them. ``with_total=True`` counts the whole list too.
+
+        Raises:
+            ValidationError: ``after`` is not the ``next`` of a page of this app, user, project and filter.
+        """
+        raise self._refusal("list_page", project_id)
 
     # Erasing: entries, their index entries and their vectors, in one transaction; never through the provider.
 

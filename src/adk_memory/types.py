@@ -23,6 +23,7 @@ from adk_memory._validation import (
     validate_query,
 )
 from adk_memory.errors import ValidationError
+from adk_memory.filters import Filter, validate_filter
 
 Mode = Literal["keyword", "vector", "hybrid"]
 """How a search is answered: by words, by similarity of embeddings, or by both."""
@@ -172,7 +173,7 @@ class MemoryEntry(_Value):
         author: who wrote it; a name, not an id.
         timestamp: aware UTC; a naive datetime means UTC, and none means now.
         id: the caller's own name for the entry, unique in its session: adding it again rewrites the entry.
-        metadata: a JSON object that is kept and returned, never searched.
+        metadata: a JSON object that is kept and returned; filters see it, the words of a query do not.
     """
 
     content: Content
@@ -262,7 +263,12 @@ class SearchRequest(_Value):
         explain: give each memory an ``explanation``, the parts of its score.
         recency: by how much more the newest match counts than a very old one, 0 to 1; the gain halves with every 30
             days before the newest.
+        filter: return only what passes it. It is applied before ``limit``, and changes no score by words: what an
+            entry holds and what stands around it count alike with and without it. Similarity takes part for the
+            nearest of those that pass.
     """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     query: str
     app_name: str
@@ -273,6 +279,7 @@ class SearchRequest(_Value):
     mode: Mode | None = None
     explain: bool = False
     recency: float = 0.0
+    filter: Filter | None = None
 
     def __init__(
         self,
@@ -286,11 +293,12 @@ class SearchRequest(_Value):
         mode: Mode | None = None,
         explain: bool = False,
         recency: float = 0.0,
+        filter: Filter | None = None,
         **others: Any,
     ) -> None:
         super().__init__(
-            query=query, app_name=app_name, user_id=user_id, project_id=project_id,
-            limit=limit, min_score=min_score, mode=mode, explain=explain, recency=recency, **others,
+            query=query, app_name=app_name, user_id=user_id, project_id=project_id, limit=limit,
+            min_score=min_score, mode=mode, explain=explain, recency=recency, filter=filter, **others,
         )  # fmt: skip
 
     @field_validator("query", mode="before")
@@ -322,6 +330,11 @@ class SearchRequest(_Value):
             raise ValidationError(f"{info.field_name} must be a finite number")
         return float(number)
 
+    @field_validator("filter", mode="before")
+    @classmethod
+    def _valid_filter(cls, value: object) -> Filter | None:
+        return validate_filter(value)
+
 
 class SearchResponse(_Value):
     """What a search found, best first; it can be iterated, indexed and measured like the list of its memories.
@@ -340,6 +353,29 @@ class SearchResponse(_Value):
     def entries(self) -> tuple[Memory, ...]:
         """Another name for ``memories``."""
         return self.memories
+
+    def __iter__(self) -> Iterator[Memory]:  # type: ignore[override]
+        return iter(self.memories)
+
+    def __len__(self) -> int:
+        return len(self.memories)
+
+    def __getitem__(self, index: int) -> Memory:
+        return self.memories[index]
+
+
+class Page(_Value):
+    """A part of a list; it can be iterated, indexed and measured like the list of its memories.
+
+    Attributes:
+        memories: newest first; of one instant, the last to arrive first.
+        next: what to pass as ``after`` for the page that follows; `None` where nothing does.
+        total: how many memories the whole list has, where it was asked for.
+    """
+
+    memories: tuple[Memory, ...] = ()
+    next: str | None = None
+    total: int | None = None
 
     def __iter__(self) -> Iterator[Memory]:  # type: ignore[override]
         return iter(self.memories)

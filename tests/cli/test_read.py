@@ -75,7 +75,7 @@ def test_nothing_found_is_no_error(run: Run) -> None:
     ("arguments", "message"),
     [
         (["search", "tea", *OWNER, "--limit", "-1"], "limit must not be negative"),
-        (["search", "tea", *OWNER, "--min-score", "nan"], "min_score must be a number from 0 to 1"),
+        (["search", "tea", *OWNER, "--min-score", "nan"], "min_score must be a finite number"),
         (["search", "tea", *OWNER, "--project", ""], "project_id must have 1 to 256 characters"),
         (["recent", *OWNER, "--project", ""], "project_id must have 1 to 256 characters"),
         (["recent", "--app", "", "--user", "ana"], "app_name must have 1 to 256 characters"),

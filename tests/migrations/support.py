@@ -73,7 +73,7 @@ async def index(engine: AsyncEngine, entry_id: int, terms: str) -> None:
     if engine.dialect.name == "sqlite":
         columns, values = "rowid, terms", f"{entry_id}, '{terms}'"
     else:
-        columns, values = "scope_id, entry_id, terms", f"1, {entry_id}, '{terms}'"
+        columns, values = "scope_id, entry_id, terms, lexemes", f"1, {entry_id}, '{terms}', '@1 {terms}'"
     await execute(engine, f"INSERT INTO adk_memory_search_entry ({columns}) VALUES ({values})")
 
 

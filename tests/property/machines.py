@@ -15,14 +15,19 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from adk_memory import (
     ALL_PROJECTS,
+    Author,
     Content,
     EmbeddingProvider,
+    Filter,
     Memory,
     MemoryEntry,
     MemoryService,
+    Metadata,
     OperationNotSupportedError,
     SearchRequest,
     SearchResponse,
+    Session,
+    Time,
     ValidationError,
     open_memory,
 )
@@ -60,6 +65,9 @@ projects_or_all = st.sampled_from([None, "A", "B", ALL_PROJECTS])
 sessions = st.sampled_from(["s1", "s1", "s2"])
 modes = st.sampled_from([None, None, "keyword", "vector", "hybrid"])
 limits = st.sampled_from([None, 0, 1, 3, 1_000])
+filters = st.sampled_from(
+    [None, None, None, Author("user"), Metadata("n", "gte", 1), ~Session("s1"), Session(None) | Time(since=DAYS[1])]
+)
 floors = st.sampled_from([None, None, 0.0, 0.123456, 0.654321])
 
 _apps = count()
@@ -156,20 +164,43 @@ class AgreementMachine(RuleBasedStateMachine):
             names[made] = name
         return name
 
-    @rule(app=apps, user=users, query=texts, project=projects, limit=limits, floor=floors, mode=modes)
+    @rule(app=apps, user=users, query=texts, project=projects, limit=limits, floor=floors, mode=modes, filter=filters)
     def search(
-        self, app: str, user: str, query: str, project: str | None, limit: int | None, floor: float | None, mode: Any
+        self,
+        app: str,
+        user: str,
+        query: str,
+        project: str | None,
+        limit: int | None,
+        floor: float | None,
+        mode: Any,
+        filter: Filter | None,
     ) -> None:
-        request = SearchRequest(query, self._app(app), user, project, limit, floor, mode)
+        request = SearchRequest(query, self._app(app), user, project, limit, floor, mode, filter=filter)
 
         oracle, *others = self.backends.ask(lambda service: service.search(request))
 
         for number, other in enumerate(others, start=1):
             self._compare(oracle, number, other)
 
-    @rule(app=apps, user=users, project=projects_or_all, limit=limits)
-    def list_recent(self, app: str, user: str, project: Any, limit: int | None) -> None:
-        self._agree(lambda service: service.list_recent(self._app(app), user, limit, project_id=project))
+    @rule(app=apps, user=users, project=projects_or_all, limit=limits, filter=filters)
+    def list_recent(self, app: str, user: str, project: Any, limit: int | None, filter: Filter | None) -> None:
+        self._agree(lambda service: service.list_recent(self._app(app), user, limit, project_id=project, filter=filter))
+
+    @rule(app=apps, user=users, project=projects_or_all, limit=st.sampled_from([1, 2, 3, 50]), filter=filters)
+    def list_pages(self, app: str, user: str, project: Any, limit: int, filter: Filter | None) -> None:
+        async def pages(service: MemoryService) -> list[Any]:
+            found, after = [], None
+            while True:
+                page = await service.list_page(
+                    self._app(app), user, project_id=project, filter=filter, limit=limit, after=after, with_total=True
+                )
+                found.append([page.total, list(page)])
+                after = page.next
+                if after is None:
+                    return found
+
+        self._agree(pages)
 
     @rule(app=apps, user=users, entry_id=ids, project=projects)
     def get(self, app: str, user: str, entry_id: str, project: str | None) -> None:
@@ -207,8 +238,8 @@ class AgreementMachine(RuleBasedStateMachine):
     @invariant()
     def everything_is_the_same(self) -> None:
         for app, user in sorted(self._touched):
-            self.list_recent(app, user, ALL_PROJECTS, 1_000)
-            self.search(app, user, " ".join(WORDS[:12]), "A", 1_000, None, None)
+            self.list_recent(app, user, ALL_PROJECTS, 1_000, None)
+            self.search(app, user, " ".join(WORDS[:12]), "A", 1_000, None, None, None)
         self._touched.clear()
 
     def _app(self, app: str) -> str:

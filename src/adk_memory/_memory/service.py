@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import count
 from typing import Literal
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from adk_memory import _analysis
 from adk_memory._asking import ask
+from adk_memory._paging import Place, cursor, place_of
 from adk_memory._ranking import (
     Candidate,
     Collection,
@@ -27,6 +30,8 @@ from adk_memory._records import Record, session_passages, session_records, singl
 from adk_memory._scope import Scope
 from adk_memory._validation import (
     DEFAULT_LIMIT,
+    DEFAULT_PAGE,
+    JsonValue,
     microseconds,
     validate_id,
     validate_limit,
@@ -34,6 +39,7 @@ from adk_memory._validation import (
     validate_query,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
+from adk_memory.filters import Filter, validate_filter
 from adk_memory.service import MemoryService
 from adk_memory.types import (
     ALL_PROJECTS,
@@ -42,6 +48,7 @@ from adk_memory.types import (
     HealthReport,
     Memory,
     MemoryEntry,
+    Page,
     SearchRequest,
     SearchResponse,
 )
@@ -57,7 +64,20 @@ class _Row:
     terms: list[str]
     vector: Vector | None = None
 
-    def candidate(self) -> Candidate:
+    @property
+    def author(self) -> str:
+        return self.record.author
+
+    @property
+    def timestamp(self) -> datetime:
+        return self.record.timestamp
+
+    @property
+    def metadata(self) -> dict[str, JsonValue]:
+        metadata: dict[str, JsonValue] = json.loads(self.record.metadata)
+        return metadata
+
+    def candidate(self, filter: Filter | None) -> Candidate:
         return Candidate(
             id=self.arrival,
             instant=microseconds(self.record.timestamp),
@@ -65,6 +85,7 @@ class _Row:
             position=self.position,
             author=_analysis.name_words(self.record.author),
             terms=self.terms,
+            passes=filter is None or filter.passes(self),
         )
 
     def memory(self, score: float | None = None, explanation: dict[str, float] | None = None) -> Memory:
@@ -117,7 +138,7 @@ class InMemoryMemoryService(MemoryService):
         if question is None:
             return SearchResponse(mode=mode)
         rows = {row.arrival: row for row in self._rows(scope)}
-        candidates = {arrival: row.candidate() for arrival, row in rows.items()}
+        candidates = {arrival: row.candidate(request.filter) for arrival, row in rows.items()}
         shares = _keyword_leg(question, candidates)
         near = _vector_leg(question, rows, candidates)
         memories = tuple(
@@ -142,10 +163,34 @@ class InMemoryMemoryService(MemoryService):
         limit: int | None = DEFAULT_LIMIT,
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
+        filter: Filter | None = None,
     ) -> list[Memory]:
-        limit = validate_limit(limit)
-        rows = sorted(self._rows(Scope.reading(app_name, user_id, project_id)), key=_instant, reverse=True)
+        limit, filter = validate_limit(limit), validate_filter(filter)
+        rows = self._newest_first(Scope.reading(app_name, user_id, project_id), filter)
         return [row.memory() for row in rows[:limit]]
+
+    async def list_page(
+        self,
+        app_name: str,
+        user_id: str,
+        *,
+        project_id: str | AllProjects | None = ALL_PROJECTS,
+        filter: Filter | None = None,
+        limit: int | None = DEFAULT_PAGE,
+        after: str | None = None,
+        with_total: bool = False,
+    ) -> Page:
+        scope = Scope.reading(app_name, user_id, project_id)
+        limit, filter = validate_limit(limit, DEFAULT_PAGE), validate_filter(filter)
+        place = place_of(after, scope, filter)
+        rows = self._newest_first(scope, filter)
+        rest = rows if place is None else [row for row in rows if _instant(row) < (place.instant, place.arrival)]
+        last = rest[limit - 1] if 0 < limit < len(rest) else None
+        return Page(
+            memories=tuple(row.memory() for row in rest[:limit]),
+            next=None if last is None else cursor(Place(*_instant(last)), scope, filter),
+            total=len(rows) if with_total else None,
+        )
 
     async def delete(
         self,
@@ -163,7 +208,7 @@ class InMemoryMemoryService(MemoryService):
         self, app_name: str, user_id: str, query: str, *, project_id: str | None = None, dry_run: bool = False
     ) -> int:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
-        wanted = set(_analysis.query_words(validate_query(query)))
+        wanted = set(_analysis.required_words(validate_query(query)))
 
         def matches(row: _Row) -> bool:
             return bool(wanted) and wanted.issubset(_analysis.words(row.record.text))
@@ -210,7 +255,7 @@ class InMemoryMemoryService(MemoryService):
             session = {row.record.id: row for row in self._rows(scope, in_session)}
             if self._embedder is None:
                 break
-            passages = self._passages(session, records, turns=session_id is not None)
+            passages = self._passages({} if existing == "replace" else session, records, turns=session_id is not None)
             missing = [
                 passages[record.id]
                 for record in records
@@ -250,6 +295,9 @@ class InMemoryMemoryService(MemoryService):
         rows = self._users.get((scope.app_name, scope.user_id), [])
         return (row for row in rows if scope.holds(row.project_id) and matches(row))
 
+    def _newest_first(self, scope: Scope, filter: Filter | None) -> list[_Row]:
+        return sorted(self._rows(scope, lambda row: filter is None or filter.passes(row)), key=_instant, reverse=True)
+
     def _erase(self, scope: Scope, matches: Callable[[_Row], bool] = lambda _row: True) -> int:
         key = (scope.app_name, scope.user_id)
         rows = self._users.pop(key, [])
@@ -266,7 +314,7 @@ def _needs_vector(record: Record, row: _Row | None, existing: Existing) -> bool:
     return existing != "keep" and (row.vector is None or reworded)
 
 
-def _instant(row: _Row) -> tuple[object, int]:
+def _instant(row: _Row) -> tuple[datetime, int]:
     return row.record.timestamp, row.arrival
 
 
@@ -283,7 +331,9 @@ def _keyword_leg(question: Question, candidates: dict[int, Candidate]) -> dict[i
 
 
 def _vector_leg(question: Question, rows: dict[int, _Row], candidates: dict[int, Candidate]) -> list[tuple[int, float]]:
-    found = {arrival: row.vector for arrival, row in rows.items() if row.vector is not None}
+    found = {
+        arrival: row.vector for arrival, row in rows.items() if row.vector is not None and candidates[arrival].passes
+    }
     if question.vector is None or not found:
         return []
     scores = dict(zip(found, cosines(np.stack(list(found.values())), question.vector).tolist(), strict=True))

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from sqlalchemy import Delete, Insert, Select, Subquery
+from sqlalchemy import ColumnElement, Delete, Insert, Select, Subquery
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adk_memory._ranking import Vector
 from adk_memory._sql.scope import Sight
+from adk_memory.filters import Metadata
 
 
 class Dialect(Protocol):
@@ -42,11 +43,20 @@ class Dialect(Protocol):
         """Take entries in sight out of the keyword index."""
         ...
 
-    def matching(self, sight: Sight, terms: Sequence[str], *, every: bool, limit: int | None) -> Subquery:
-        """Select ``entry_id`` and ``terms`` of entries in sight that hold any, or every, of the terms.
+    def metadata_condition(self, condition: Metadata) -> ColumnElement[bool]:
+        """Return the condition on rows of entries; it is true or false for every row, never NULL."""
+        ...
 
-        With a limit: about the best first. ``terms`` is read by `read_terms`.
-        """
+    def matching(self, sight: Sight, terms: Sequence[str], *, every: bool) -> Subquery:
+        """Select ``entry_id`` of the entries in sight that hold any, or every, of the terms."""
+        ...
+
+    def weightiest(self, sight: Sight, weights: Mapping[str, float], limit: int) -> Subquery:
+        """Select ``entry_id`` of about the ``limit`` entries in sight that BM25 puts first, by weights of terms."""
+        ...
+
+    def with_terms(self, entries: Select[Any]) -> Select[Any]:
+        """Add the column ``terms``, which `read_terms` reads, to a selection of entries; those without any drop out."""
         ...
 
     def read_terms(self, stored: str) -> list[str]:

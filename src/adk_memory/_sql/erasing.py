@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, func
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adk_memory import _analysis
@@ -36,9 +36,9 @@ async def entries_with_every_word(
     if not sight or not words:
         return []
     terms = list(dict.fromkeys(map(_analysis.term, words)))[: _analysis.MAX_QUERY_TERMS]
-    matched = dialect.matching(sight, terms, every=True, limit=None)
+    matched = dialect.matching(sight, terms, every=True)
     found = await connection.stream(
-        sight.entries(EntryRow.id, EntryRow.text).join(matched, matched.c.entry_id == EntryRow.id)
+        sight.entries(EntryRow.id, EntryRow.text).where(EntryRow.id.in_(select(matched.c.entry_id)))
     )
     wanted = set(words)
     return [row.id async for row in found if wanted.issubset(_analysis.words(row.text))]

@@ -10,12 +10,14 @@ from sqlalchemy import (
     ARRAY,
     REAL,
     BigInteger,
+    ColumnElement,
     Delete,
     Float,
     Insert,
     Select,
     Subquery,
     Text,
+    and_,
     bindparam,
     cast,
     column,
@@ -32,12 +34,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from adk_memory._ranking import Vector
 from adk_memory._sql.columns import HalfVector
+from adk_memory._sql.metadata import postgres_condition
 from adk_memory._sql.scope import Sight
 from adk_memory._sql.service import SqlMemoryService
-from adk_memory._sql.tables import SEARCH_TABLE, EmbeddingRow
+from adk_memory._sql.tables import SEARCH_TABLE, EmbeddingRow, EntryRow
 from adk_memory._sql.urls import postgres_url
 from adk_memory.embedding import EmbeddingProvider
 from adk_memory.errors import ConfigurationError
+from adk_memory.filters import Metadata
 
 _search = table(
     SEARCH_TABLE,
@@ -46,6 +50,7 @@ _search = table(
     column("terms", Text),
     column("lexemes", postgresql.TSVECTOR),
 )
+_LAST_PLACE = 16_383  # a tsvector has no place beyond it, and no more than 256 of one lexeme
 _VECTOR_COLUMN = text(
     """
     SELECT t.typname, n.nspname
@@ -76,7 +81,9 @@ def open_engine(url: str) -> AsyncEngine:
 class PostgresDialect:
     name = "postgresql"
     connections_need_their_loop = True
-    index_statement: Insert = insert(_search)
+    index_statement: Insert = insert(_search).values(
+        lexemes=cast(bindparam("prepared", type_=Text), postgresql.TSVECTOR)
+    )
 
     def __init__(self) -> None:
         self._vector_schema: str | None = None
@@ -99,24 +106,45 @@ class PostgresDialect:
         return postgresql.insert(row)
 
     def index(self, scope_id: int, entry_id: int, terms: Sequence[str]) -> Mapping[str, object]:
-        return {"scope_id": scope_id, "entry_id": entry_id, "terms": " ".join(terms)}
+        places: dict[str, list[int]] = {f"@{scope_id}": [1]}
+        for place, term in enumerate(terms, 1):
+            places.setdefault(term, []).append(min(place, _LAST_PLACE))
+        lexemes = " ".join(f"{_lexeme(term)}:{','.join(map(str, found[:256]))}" for term, found in places.items())
+        return {"scope_id": scope_id, "entry_id": entry_id, "terms": " ".join(terms), "prepared": lexemes}
 
     def unindex(self, sight: Sight, entry_ids: Select[Any]) -> Delete:
         return delete(_search).where(_search.c.scope_id.in_(sight.scope_ids), _search.c.entry_id.in_(entry_ids))
 
-    def matching(self, sight: Sight, terms: Sequence[str], *, every: bool, limit: int | None) -> Subquery:
+    def metadata_condition(self, condition: Metadata) -> ColumnElement[bool]:
+        return postgres_condition(condition)
+
+    def matching(self, sight: Sight, terms: Sequence[str], *, every: bool) -> Subquery:
         words = (" & " if every else " | ").join(map(_lexeme, terms))
+        return select(_search.c.entry_id).where(self._holding(sight, words)).subquery("matched")
+
+    def _holding(self, sight: Sight, words: str) -> ColumnElement[bool]:
         scopes = " | ".join(_lexeme(f"@{scope_id}") for scope_id in sight.scope_ids)
         # A GIN index knows no scopes, but each entry has a lexeme that names its own: the index then meets the
         # scope's entries only. `+ 0` keeps the equality beside it a mere check of the rows that were found.
-        matched = select(_search.c.entry_id, _search.c.terms).where(
+        return and_(
             _search.c.lexemes.op("@@")(_tsquery(f"({scopes}) & ({words})")),
             (_search.c.scope_id + 0).in_(sight.scope_ids),
         )
-        if limit is not None:
-            rank = func.ts_rank(_search.c.lexemes, _tsquery(words))
-            matched = matched.order_by(rank.desc(), _search.c.entry_id).limit(limit)
-        return matched.subquery("matched")
+
+    def weightiest(self, sight: Sight, weights: Mapping[str, float], limit: int) -> Subquery:
+        # For one lexeme, ts_rank grows with its number much as BM25 does; of several it knows no rarity.
+        weighed = sum(
+            (literal(weight, Float) * func.ts_rank(_search.c.lexemes, _tsquery(_lexeme(term)))
+             for term, weight in weights.items()),
+            start=literal(0.0, Float),
+        )  # fmt: skip
+        holding = select(_search.c.entry_id).where(self._holding(sight, " | ".join(map(_lexeme, weights))))
+        best_first = (weighed.desc(), _search.c.entry_id)
+        return sight.narrow(holding, _search.c.entry_id).order_by(*best_first).limit(limit).subquery("heaviest")
+
+    def with_terms(self, entries: Select[Any]) -> Select[Any]:
+        same = and_(_search.c.scope_id == EntryRow.scope_id, _search.c.entry_id == EntryRow.id)
+        return entries.add_columns(_search.c.terms).join(_search, same)
 
     def read_terms(self, stored: str) -> list[str]:
         return stored.split(" ")
@@ -152,7 +180,8 @@ class PostgresDialect:
 
     def _distance(self, vector: Vector) -> Any:
         operator = f"OPERATOR({_quoted(self._vector_schema or 'public')}.<=>)"
-        parameter = self._halfvec(literal(vector.tolist(), ARRAY(REAL)))
+        # In a query of its own the parameter is cast once, not for each row.
+        parameter = select(self._halfvec(literal(vector.tolist(), ARRAY(REAL)))).scalar_subquery()
         return EmbeddingRow.vector.op(operator, return_type=Float())(parameter)
 
     def _halfvec(self, floats: Any) -> Any:
@@ -160,7 +189,7 @@ class PostgresDialect:
         return cast(cast(floats, ARRAY(REAL)), HalfVector(self._vector_schema))
 
 
-def _tsquery(query: str) -> Any:
+def _tsquery(query: str) -> ColumnElement[Any]:
     return cast(literal(query, Text), postgresql.TSQUERY)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import func, literal, select, union_all
+from sqlalchemy import ColumnElement, Select, Subquery, and_, false, func, literal, or_, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adk_memory import _analysis
@@ -16,8 +17,10 @@ from adk_memory._ranking import (
     Ranked,
     document_frequency,
     keyword_shares,
+    lenders,
     nearest,
     ranked,
+    term_weights,
 )
 from adk_memory._records import Record
 from adk_memory._sql.dialect import Dialect
@@ -27,7 +30,11 @@ from adk_memory._validation import microseconds
 from adk_memory.types import Memory
 
 _POOL = 1_000
-"""Up to so many matching entries are all scored exactly; of more, the database's own ranking picks so many."""
+"""Up to so many matching entries are all scored exactly; of more, the weightiest and what stands around them."""
+_WEIGHED = 0.95
+"""The share of a query's weight whose terms choose the pool."""
+_AROUND = 2_000
+"""At most so many entries of the best sessions join a pool that does not hold all matches."""
 
 
 async def recall(
@@ -37,13 +44,18 @@ async def recall(
     question: Question,
     model_id: int | None,
     *,
+    passing: ColumnElement[bool] | None,
     explain: bool,
 ) -> tuple[list[Memory], bool]:
-    """Return the memories that answer the question, best first, and whether some in sight lack a vector."""
+    """Return the memories that answer the question, best first, and whether some in sight lack a vector.
+
+    What does not fulfil ``passing`` is no answer, but its words take part in the scores of what does.
+    """
     if not sight:
         return [], False
-    shares, candidates = await _keyword_leg(connection, dialect, sight, question)
-    near = await _vector_leg(connection, dialect, sight, question, model_id, candidates)
+    narrowed = sight.narrowed(passing)
+    shares, candidates = await _keyword_leg(connection, dialect, sight, narrowed, question)
+    near = await _vector_leg(connection, dialect, narrowed, question, model_id, candidates)
     answers = ranked(question, shares, near, candidates)
     partial = question.mode != "keyword" and await _vectors(connection, sight, model_id) < sight.entry_count
     return await _memories(connection, sight, answers, explain=explain), partial
@@ -81,20 +93,95 @@ _CANDIDATE_COLUMNS = (
 
 
 async def _keyword_leg(
-    connection: AsyncConnection, dialect: Dialect, sight: Sight, question: Question
+    connection: AsyncConnection, dialect: Dialect, sight: Sight, narrowed: Sight, question: Question
 ) -> tuple[dict[int, float], dict[int, Candidate]]:
     if question.mode == "vector":
         return {}, {}
-    matched = dialect.matching(sight, question.terms, every=False, limit=_POOL + 1)
-    statement = sight.entries(*_CANDIDATE_COLUMNS, matched.c.terms).join(matched, matched.c.entry_id == EntryRow.id)
-    rows = await connection.execute(statement)
-    candidates = {row.id: _candidate(row, dialect.read_terms(row.terms)) for row in rows}
-    # All matches at hand, the frequency of each term is at hand too.
-    frequency: Mapping[str, int] = document_frequency(question.terms, (found.terms for found in candidates.values()))
+    matched = dialect.matching(sight, question.terms, every=False)
+    candidates = await _candidates(connection, dialect, sight, select(matched.c.entry_id).limit(_POOL + 1), narrowed)
     if len(candidates) > _POOL:
-        frequency = await _document_frequency(connection, dialect, sight, question.terms)
+        return await _pooled_keyword_leg(connection, dialect, sight, narrowed, question)
+    # All matches at hand, the frequency of each term is at hand too.
+    frequency = document_frequency(question.terms, (found.terms for found in candidates.values()))
     collection = Collection(sight.entry_count, sight.term_count, frequency)
     return keyword_shares(question.terms, candidates.values(), collection), candidates
+
+
+async def _pooled_keyword_leg(
+    connection: AsyncConnection, dialect: Dialect, sight: Sight, narrowed: Sight, question: Question
+) -> tuple[dict[int, float], dict[int, Candidate]]:
+    """Score the entries that hold most of the query's weight, and then what stands around the best of them."""
+    frequency = await _document_frequency(connection, dialect, sight, question.terms)
+    collection = Collection(sight.entry_count, sight.term_count, frequency)
+    weights = term_weights(question.terms, collection)
+    weightiest = _weightiest(dialect, sight, weights)
+    candidates = await _candidates(connection, dialect, sight, select(weightiest.c.entry_id), narrowed)
+    shares = keyword_shares(question.terms, candidates.values(), collection)
+    around = await _around(connection, dialect, sight, lenders(shares, candidates), narrowed)
+    candidates = around | candidates
+    if narrowed.passing is not None:
+        candidates |= await _passing_candidates(connection, dialect, sight, narrowed, question, weights)
+    return keyword_shares(question.terms, candidates.values(), collection), candidates
+
+
+async def _passing_candidates(
+    connection: AsyncConnection,
+    dialect: Dialect,
+    sight: Sight,
+    narrowed: Sight,
+    question: Question,
+    weights: Mapping[str, float],
+) -> dict[int, Candidate]:
+    """Return all matches that pass the filter, or the weightiest of too many."""
+    matched = dialect.matching(sight, question.terms, every=False)
+    passing = narrowed.narrow(select(matched.c.entry_id), matched.c.entry_id).limit(_POOL + 1)
+    found = await _candidates(connection, dialect, sight, passing, narrowed)
+    if len(found) > _POOL:
+        weightiest = _weightiest(dialect, narrowed, weights)
+        found = await _candidates(connection, dialect, sight, select(weightiest.c.entry_id), narrowed)
+    return found
+
+
+async def _candidates(
+    connection: AsyncConnection, dialect: Dialect, sight: Sight, pool: Select[Any], narrowed: Sight
+) -> dict[int, Candidate]:
+    # Not joined: SQLite may put the entries first, and run a MATCH for each of them.
+    statement = sight.entries(*_CANDIDATE_COLUMNS, narrowed.passes).where(EntryRow.id.in_(pool))
+    rows = await connection.execute(dialect.with_terms(statement))
+    return {row.id: _candidate(row, dialect.read_terms(row.terms), passes=bool(row.passes)) for row in rows}
+
+
+def _weightiest(dialect: Dialect, sight: Sight, weights: Mapping[str, float]) -> Subquery:
+    """Select the entries whose terms weigh most; the commonest terms, which weigh next to nothing, are left out."""
+    heavy: dict[str, float] = {}
+    wanted = _WEIGHED * sum(weights.values())
+    for term, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0])):
+        heavy[term] = weight
+        wanted -= weight
+        if wanted <= 0:
+            break
+    return dialect.weightiest(sight, heavy, _POOL)
+
+
+async def _around(
+    connection: AsyncConnection,
+    dialect: Dialect,
+    sight: Sight,
+    lending: Sequence[Candidate],
+    narrowed: Sight,
+) -> dict[int, Candidate]:
+    """Return the entries of the sessions of the best ones: what these lend is lent to them too."""
+    sessions: defaultdict[int, list[str]] = defaultdict(list)
+    for session in dict.fromkeys(found.session for found in lending):
+        scope_id, session_key = cast(tuple[int, str], session)
+        sessions[scope_id].append(session_key)
+    in_them = or_(
+        false(),
+        *(and_(EntryRow.scope_id == scope_id, EntryRow.session_key.in_(keys)) for scope_id, keys in sessions.items()),
+    )
+    statement = sight.entries(*_CANDIDATE_COLUMNS, narrowed.passes).where(in_them).limit(_AROUND)
+    rows = await connection.execute(dialect.with_terms(statement))
+    return {row.id: _candidate(row, dialect.read_terms(row.terms), passes=bool(row.passes)) for row in rows}
 
 
 async def _vector_leg(
@@ -117,7 +204,7 @@ async def _vector_leg(
     return nearest(found, candidates, question.nearest)
 
 
-def _candidate(row: Any, terms: Sequence[str]) -> Candidate:
+def _candidate(row: Any, terms: Sequence[str], *, passes: bool = True) -> Candidate:
     return Candidate(
         id=row.id,
         instant=microseconds(row.timestamp),
@@ -125,6 +212,7 @@ def _candidate(row: Any, terms: Sequence[str]) -> Candidate:
         position=row.position,
         author=_analysis.name_words(row.author),
         terms=terms,
+        passes=passes,
     )
 
 
@@ -133,7 +221,7 @@ async def _document_frequency(
 ) -> dict[str, int]:
     counts = [
         select(literal(number).label("number"), func.count().label("entries")).select_from(
-            dialect.matching(sight, [term], every=False, limit=None)
+            dialect.matching(sight, [term], every=False)
         )
         for number, term in enumerate(terms)
     ]

@@ -7,7 +7,21 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Delete, Select, Update, bindparam, delete, false, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Delete,
+    Label,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    delete,
+    false,
+    or_,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adk_memory._scope import Scope
@@ -20,37 +34,59 @@ GLOBAL_KEY = ""
 class Sight:
     """The scopes that one call may touch, found once; statements made from it reach no entry outside of them.
 
-    ``entry_count`` and ``term_count`` say how many entries with terms were in sight then, and of how many terms.
+    ``entry_count`` and ``term_count`` say how many entries with terms were in the scopes then, and of how many terms.
+    ``passing`` is the condition of a filter that narrows the sight, or `None`.
     """
 
-    def __init__(self, projects: Mapping[int, str | None], *, entry_count: int = 0, term_count: int = 0) -> None:
+    def __init__(
+        self,
+        projects: Mapping[int, str | None],
+        *,
+        entry_count: int = 0,
+        term_count: int = 0,
+        passing: ColumnElement[bool] | None = None,
+    ) -> None:
         self._projects = dict(projects)
         self.scope_ids = sorted(projects)
         self.entry_count = entry_count
         self.term_count = term_count
+        self.passing = passing
 
     def __bool__(self) -> bool:
         return bool(self.scope_ids)
+
+    def narrowed(self, passing: ColumnElement[bool] | None) -> Sight:
+        """Return this sight without the entries that do not fulfil a condition; the counters stay."""
+        return Sight(self._projects, entry_count=self.entry_count, term_count=self.term_count, passing=passing)
 
     def project_id(self, scope_id: int) -> str | None:
         return self._projects[scope_id]
 
     def entries(self, *columns: Any) -> Select[Any]:
         """Select columns of the entries in sight."""
-        return select(*columns).where(EntryRow.scope_id.in_(self.scope_ids))
+        return select(*columns).where(self._in_sight())
 
     def vectors(self, model_id: int, *columns: Any) -> Select[Any]:
         """Select columns of the vectors in sight that one model made."""
-        return select(*columns).where(EmbeddingRow.scope_id.in_(self.scope_ids), EmbeddingRow.model_id == model_id)
+        made = select(*columns).where(EmbeddingRow.scope_id.in_(self.scope_ids), EmbeddingRow.model_id == model_id)
+        return self.narrow(made, EmbeddingRow.entry_id)
+
+    def narrow(self, found: Select[Any], entry_id: Any) -> Select[Any]:
+        """Leave out, where a filter narrows the sight, the rows whose entries do not pass it."""
+        if self.passing is None:
+            return found
+        # Not an IN: Postgres, expecting few entries to pass, would search anew for each of many.
+        passes = select(self.passing).where(EntryRow.scope_id.in_(self.scope_ids), EntryRow.id == entry_id)
+        return found.where(passes.correlate_except(EntryRow).scalar_subquery())
 
     def rewrite(self, values: Mapping[str, Any]) -> Update:
         """Rewrite columns of the entries in sight whose row ids are the parameters ``row_id``."""
         # An IN can't be executed with many sets of parameters.
         in_sight = or_(false(), *(EntryRow.scope_id == scope_id for scope_id in self.scope_ids))
-        return update(EntryRow).where(in_sight, EntryRow.id == bindparam("row_id")).values(values)
+        return update(EntryRow).where(in_sight, self._passing(), EntryRow.id == bindparam("row_id")).values(values)
 
     def erase_entries(self, condition: ColumnElement[bool]) -> Delete:
-        return delete(EntryRow).where(EntryRow.scope_id.in_(self.scope_ids), condition)
+        return delete(EntryRow).where(self._in_sight(), condition)
 
     def erase_vectors(self, condition: ColumnElement[bool]) -> Delete:
         """Erase the vectors, of all models, of the entries in sight that fulfil the condition."""
@@ -59,6 +95,17 @@ class Sight:
 
     def erase_scopes(self) -> Delete:
         return delete(ScopeRow).where(ScopeRow.id.in_(self.scope_ids))
+
+    @property
+    def passes(self) -> Label[bool]:
+        """Whether an entry passes the filter that narrows the sight, as the column ``passes``."""
+        return self._passing().label("passes")
+
+    def _in_sight(self) -> ColumnElement[bool]:
+        return and_(EntryRow.scope_id.in_(self.scope_ids), self._passing())
+
+    def _passing(self) -> ColumnElement[bool]:
+        return true() if self.passing is None else self.passing
 
 
 async def look(connection: AsyncConnection, scope: Scope, *, lock: bool = False) -> Sight:

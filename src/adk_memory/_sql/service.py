@@ -12,19 +12,30 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adk_memory import _analysis, migrate
 from adk_memory._asking import ask
+from adk_memory._paging import cursor, place_of
 from adk_memory._ranking import Vector
 from adk_memory._records import session_passages, session_records, single_record
 from adk_memory._scope import Scope
 from adk_memory._sql.dialect import Dialect
 from adk_memory._sql.erasing import entries_with_every_word, erase
 from adk_memory._sql.failures import translated
-from adk_memory._sql.recall import ENTRY_COLUMNS, memory, recall
+from adk_memory._sql.filtering import condition
+from adk_memory._sql.listing import entries_in_sight, newest_first
+from adk_memory._sql.recall import recall
 from adk_memory._sql.scope import GLOBAL_KEY, Sight, look
 from adk_memory._sql.tables import EmbeddingModelRow, EntryRow
 from adk_memory._sql.writing import Batch, Known, claim, known, last_turn, passages_to_embed, store
-from adk_memory._validation import DEFAULT_LIMIT, validate_id, validate_limit, validate_project_id, validate_query
+from adk_memory._validation import (
+    DEFAULT_LIMIT,
+    DEFAULT_PAGE,
+    validate_id,
+    validate_limit,
+    validate_project_id,
+    validate_query,
+)
 from adk_memory.embedding import Embedder, EmbeddingProvider
 from adk_memory.errors import EmbeddingMismatchError
+from adk_memory.filters import Filter, validate_filter
 from adk_memory.service import MemoryService
 from adk_memory.types import (
     ALL_PROJECTS,
@@ -33,6 +44,7 @@ from adk_memory.types import (
     HealthReport,
     Memory,
     MemoryEntry,
+    Page,
     SearchRequest,
     SearchResponse,
 )
@@ -109,8 +121,9 @@ class SqlMemoryService(MemoryService):
         async with self._reading() as connection:
             sight = await look(connection, scope)
             model_id = await self._model_id(connection)
+            passing = self._condition(request.filter)
             memories, unreached = await recall(
-                connection, self._dialect, sight, question, model_id, explain=request.explain
+                connection, self._dialect, sight, question, model_id, passing=passing, explain=request.explain
             )
         return SearchResponse(memories=tuple(memories), mode=mode, partial=partial or unreached)
 
@@ -127,8 +140,31 @@ class SqlMemoryService(MemoryService):
         limit: int | None = DEFAULT_LIMIT,
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
+        filter: Filter | None = None,
     ) -> list[Memory]:
-        return await self._latest(Scope.reading(app_name, user_id, project_id), true(), validate_limit(limit))
+        scope = Scope.reading(app_name, user_id, project_id)
+        return await self._latest(scope, self._condition(validate_filter(filter)), validate_limit(limit))
+
+    async def list_page(
+        self,
+        app_name: str,
+        user_id: str,
+        *,
+        project_id: str | AllProjects | None = ALL_PROJECTS,
+        filter: Filter | None = None,
+        limit: int | None = DEFAULT_PAGE,
+        after: str | None = None,
+        with_total: bool = False,
+    ) -> Page:
+        scope = Scope.reading(app_name, user_id, project_id)
+        limit, filter = validate_limit(limit, DEFAULT_PAGE), validate_filter(filter)
+        place = place_of(after, scope, filter)
+        async with self._reading() as connection:
+            sight = (await look(connection, scope)).narrowed(self._condition(filter))
+            memories, end = await newest_first(connection, sight, limit, place)
+            total = await entries_in_sight(connection, sight) if with_total else None
+        following = None if end is None else cursor(end, scope, filter)
+        return Page(memories=tuple(memories), next=following, total=total)
 
     async def delete(
         self,
@@ -145,14 +181,13 @@ class SqlMemoryService(MemoryService):
         self, app_name: str, user_id: str, query: str, *, project_id: str | None = None, dry_run: bool = False
     ) -> int:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
-        words = _analysis.query_words(validate_query(query))
+        words = _analysis.required_words(validate_query(query))
         async with self._reading() if dry_run else self._writing() as connection:
             sight = await look(connection, scope, lock=not dry_run)
             row_ids = await entries_with_every_word(connection, self._dialect, sight, words)
             if not dry_run:
                 for start in range(0, len(row_ids), 1_000):
-                    condition = EntryRow.id.in_(row_ids[start : start + 1_000])
-                    await erase(connection, self._dialect, sight, condition)
+                    await erase(connection, self._dialect, sight, EntryRow.id.in_(row_ids[start : start + 1_000]))
         return len(row_ids)
 
     async def delete_session(
@@ -216,19 +251,19 @@ class SqlMemoryService(MemoryService):
         passages = session_passages(batch.records, before, turns=turns)
         return passages_to_embed(batch, here, passages, vectors), here, passages
 
-    async def _latest(self, scope: Scope, condition: ColumnElement[bool], limit: int) -> list[Memory]:
+    async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
         async with self._reading() as connection:
             sight = await look(connection, scope)
-            newest_first = (EntryRow.timestamp.desc(), EntryRow.id.desc())
-            rows = await connection.execute(
-                sight.entries(*ENTRY_COLUMNS).where(condition).order_by(*newest_first).limit(limit)
-            )
-            return [memory(row, sight) for row in rows]
+            memories, _ = await newest_first(connection, sight.narrowed(passing), limit)
+        return memories
 
-    async def _erase(self, scope: Scope, condition: ColumnElement[bool], *, scopes_too: bool = False) -> int:
+    def _condition(self, filter: Filter | None) -> ColumnElement[bool] | None:
+        return None if filter is None else condition(filter, self._dialect)
+
+    async def _erase(self, scope: Scope, which: ColumnElement[bool], *, scopes_too: bool = False) -> int:
         async with self._writing() as connection:
             sight = await look(connection, scope, lock=True)
-            erased = await erase(connection, self._dialect, sight, condition)
+            erased = await erase(connection, self._dialect, sight, which)
             if scopes_too:
                 await connection.execute(sight.erase_scopes())
         return erased

@@ -26,17 +26,20 @@ from sqlalchemy import (
     literal_column,
     select,
     table,
+    union_all,
 )
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
-from adk_memory._ranking import Vector, cosines
+from adk_memory._ranking import K1, Vector, cosines
+from adk_memory._sql.metadata import SQLITE_FUNCTION, sqlite_condition, sqlite_holds
 from adk_memory._sql.scope import Sight
 from adk_memory._sql.service import SqlMemoryService
-from adk_memory._sql.tables import SEARCH_TABLE, EmbeddingRow
+from adk_memory._sql.tables import SEARCH_TABLE, TERM_TABLE, EmbeddingRow, EntryRow
 from adk_memory._sql.urls import sqlite_url
 from adk_memory.embedding import EmbeddingProvider
+from adk_memory.filters import Metadata
 
 _BUSY_SECONDS = 30
 _SETTINGS = (
@@ -46,6 +49,7 @@ _SETTINGS = (
     "PRAGMA secure_delete = ON",  # what is erased is overwritten, not only unlinked
 )
 _search = table(SEARCH_TABLE, column("rowid", Integer), column("terms", Text))
+_instances = table(TERM_TABLE, column("term", Text), column("doc", Integer))
 _MATCH: ColumnElement[Any] = literal_column(SEARCH_TABLE)
 
 
@@ -114,10 +118,14 @@ class SqliteDialect:
             # The driver would begin transactions where it thinks fit, and not for reads.
             await connection.execution_options(isolation_level="AUTOCOMMIT")
             await connection.begin()
-            driver = (await connection.get_raw_connection()).driver_connection
+            pooled = await connection.get_raw_connection()
+            driver = pooled.driver_connection
             if driver is not None and driver.in_transaction:
                 # The engine's owner has it emit a BEGIN of its own.
                 await connection.exec_driver_sql("ROLLBACK")
+            if driver is not None and SQLITE_FUNCTION not in pooled.info:
+                await driver.create_function(SQLITE_FUNCTION, 2, sqlite_holds, deterministic=True)
+                pooled.info[SQLITE_FUNCTION] = True
             await connection.exec_driver_sql(begin)
             yield connection
 
@@ -130,16 +138,35 @@ class SqliteDialect:
     def unindex(self, sight: Sight, entry_ids: Select[Any]) -> Delete:
         return delete(_search).where(_search.c.rowid.in_(entry_ids))
 
-    def matching(self, sight: Sight, terms: Sequence[str], *, every: bool, limit: int | None) -> Subquery:
+    def metadata_condition(self, condition: Metadata) -> ColumnElement[bool]:
+        return sqlite_condition(condition)
+
+    def matching(self, sight: Sight, terms: Sequence[str], *, every: bool) -> Subquery:
         # Terms carry the number of their scope: a query walks the postings of the scopes in sight alone.
         alternatives = [
             "(" + " OR ".join(f'"{scope_id}_{term}"' for scope_id in sight.scope_ids) + ")" for term in terms
         ]
         query = (" AND " if every else " OR ").join(alternatives)
-        matched = select(_search.c.rowid.label("entry_id"), _search.c.terms).where(_MATCH.op("MATCH")(query))
-        if limit is not None:
-            matched = matched.order_by(func.bm25(_MATCH), _search.c.rowid).limit(limit)
-        return matched.subquery("matched")
+        return select(_search.c.rowid.label("entry_id")).where(_MATCH.op("MATCH")(query)).subquery("matched")
+
+    def weightiest(self, sight: Sight, weights: Mapping[str, float], limit: int) -> Subquery:
+        # The instances of a term say how often each entry has it. How long an entry is would take a look at each.
+        branches = []
+        for term, weight in weights.items():
+            times = func.count()
+            tokens = [f"{scope_id}_{term}" for scope_id in sight.scope_ids]
+            weighed = (weight * times / (times + K1)).label("weighed")
+            branches.append(
+                select(_instances.c.doc, weighed).where(_instances.c.term.in_(tokens)).group_by(_instances.c.doc)
+            )
+        found = union_all(*branches).subquery("found")
+        total = func.sum(found.c.weighed).label("total")
+        summed = select(found.c.doc.label("entry_id"), total).group_by(found.c.doc).subquery("summed")
+        heaviest = sight.narrow(select(summed.c.entry_id), summed.c.entry_id)
+        return heaviest.order_by(summed.c.total.desc(), summed.c.entry_id).limit(limit).subquery("heaviest")
+
+    def with_terms(self, entries: Select[Any]) -> Select[Any]:
+        return entries.add_columns(_search.c.terms).join(_search, _search.c.rowid == EntryRow.id)
 
     def read_terms(self, stored: str) -> list[str]:
         return [term.partition("_")[2] for term in stored.split(" ")]

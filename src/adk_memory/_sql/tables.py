@@ -16,6 +16,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from adk_memory._sql.columns import BigId, JsonText, UtcDateTime, Vector
 
 SEARCH_TABLE: Final = "adk_memory_search_entry"
+TERM_TABLE: Final = "adk_memory_search_term"
 
 
 class Base(DeclarativeBase):

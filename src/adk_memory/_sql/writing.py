@@ -80,8 +80,8 @@ async def known(connection: AsyncConnection, sight: Sight, batch: Batch, model_i
 
 
 async def last_turn(connection: AsyncConnection, sight: Sight, batch: Batch) -> Record | None:
-    """Return the last entry of the batch's session that the batch does not hold itself, if it has one."""
-    if not batch.session_key or not sight:
+    """Return the last entry of the batch's session, unless the batch holds or replaces it."""
+    if not batch.session_key or not sight or batch.existing == "replace":
         return None
     ids = {record.id for record in batch.records}
     columns = (EntryRow.entry_key, EntryRow.author, EntryRow.timestamp, EntryRow.text)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from adk_memory.cli._command import Command, UsageError, add_database, add_owner, call, database_url
 from adk_memory.cli._conversation import FIELDS, read_conversation
+from adk_memory.cli._filtering import add_filter, filter_of
 from adk_memory.cli._output import counted, memory_json, one_line, print_json, print_memories, say
 from adk_memory.errors import AdkMemoryError, ValidationError
 from adk_memory.service import MemoryService
@@ -53,11 +54,14 @@ def _add_arguments_of_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-score", type=float, metavar="N", help="leave out what scores less; 0 to 1")
     _add_ids(parser)
     add_database(parser)
+    add_filter(parser)
 
 
 def _search(args: argparse.Namespace) -> None:
     url = database_url(args)
-    request = SearchRequest(" ".join(args.query), args.app, args.user, args.project, args.limit, args.min_score)
+    request = SearchRequest(
+        " ".join(args.query), args.app, args.user, args.project, args.limit, args.min_score, filter=filter_of(args)
+    )
 
     async def search(service: MemoryService) -> SearchResponse:
         return await service.search(request)
@@ -76,11 +80,14 @@ def _add_arguments_of_recent(parser: argparse.ArgumentParser) -> None:
     _add_limit(parser)
     _add_ids(parser)
     add_database(parser)
+    add_filter(parser)
 
 
 def _recent(args: argparse.Namespace) -> None:
+    passing = filter_of(args)
+
     async def recent(service: MemoryService) -> list[Memory]:
-        return await service.list_recent(args.app, args.user, args.limit, project_id=_projects(args))
+        return await service.list_recent(args.app, args.user, args.limit, project_id=_projects(args), filter=passing)
 
     memories = call(database_url(args), recent)
     if args.json:

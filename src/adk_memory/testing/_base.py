@@ -13,9 +13,11 @@ import pytest_asyncio
 from adk_memory import (
     ALL_PROJECTS,
     EmbeddingProvider,
+    Filter,
     Memory,
     MemoryEntry,
     MemoryService,
+    Page,
     SearchRequest,
     SearchResponse,
 )
@@ -32,6 +34,7 @@ OPTIONAL_OPERATIONS: Final = frozenset(
         "delete_user",
         "get",
         "health_check",
+        "list_page",
         "list_recent",
     }
 )
@@ -49,12 +52,18 @@ class Capabilities:
 
     projects: bool
     embeddings: bool
+    filters: bool
     optional_operations: frozenset[str]
 
     def need(self, operation: str) -> None:
         """Skip the test where the backend is declared to lack ``operation``; that it refuses is tested apart."""
         if operation not in self.optional_operations:
             pytest.skip(f"this backend does not have {operation}")
+
+    def need_filters(self, filter: Filter | None) -> None:
+        """Skip the test where there is a filter and the backend is declared to have none."""
+        if filter is not None and not self.filters:
+            pytest.skip("this backend does not have filters")
 
 
 @dataclass(frozen=True)
@@ -107,9 +116,11 @@ class Memories:
         limit: int | None = 10,
         min_score: float | None = None,
         mode: Mode | None = None,
+        filter: Filter | None = None,
     ) -> SearchResponse:
+        self.can.need_filters(filter)
         return await self.service.search(
-            SearchRequest(query, self.app_name, self.user_id, self.project_id, limit, min_score, mode)
+            SearchRequest(query, self.app_name, self.user_id, self.project_id, limit, min_score, mode, filter=filter)
         )
 
     async def found(
@@ -119,19 +130,44 @@ class Memories:
         limit: int | None = 10,
         min_score: float | None = None,
         mode: Mode | None = None,
+        filter: Filter | None = None,
     ) -> list[str]:
         """Return the texts that a search finds, best first."""
-        return texts(await self.search(query, limit=limit, min_score=min_score, mode=mode))
+        return texts(await self.search(query, limit=limit, min_score=min_score, mode=mode, filter=filter))
 
-    async def scores(self, query: str, *, mode: Mode | None = None) -> dict[str, float]:
+    async def scores(self, query: str, *, mode: Mode | None = None, filter: Filter | None = None) -> dict[str, float]:
         """Return the score of each text that a search finds, best first."""
-        response = await self.search(query, limit=1_000, mode=mode)
+        response = await self.search(query, limit=1_000, mode=mode, filter=filter)
         return {memory.text: memory.score for memory in response if memory.score is not None}
 
-    async def recent(self, limit: int | None = 1_000) -> list[Memory]:
+    async def recent(self, limit: int | None = 1_000, *, filter: Filter | None = None) -> list[Memory]:
         """Return the latest entries in sight of the project."""
         self.can.need("list_recent")
-        return await self.service.list_recent(self.app_name, self.user_id, limit, project_id=self.project_id)
+        self.can.need_filters(filter)
+        return await self.service.list_recent(
+            self.app_name, self.user_id, limit, project_id=self.project_id, filter=filter
+        )
+
+    async def page(
+        self,
+        limit: int | None = 50,
+        *,
+        after: str | None = None,
+        filter: Filter | None = None,
+        with_total: bool = False,
+    ) -> Page:
+        """Return a page of the entries in sight of the project."""
+        self.can.need("list_page")
+        self.can.need_filters(filter)
+        return await self.service.list_page(
+            self.app_name,
+            self.user_id,
+            project_id=self.project_id,
+            filter=filter,
+            limit=limit,
+            after=after,
+            with_total=with_total,
+        )
 
     async def everything(self) -> list[str]:
         """Return the texts of all entries of the user, newest first."""
@@ -172,6 +208,7 @@ class ContractBase:
 
     projects: ClassVar[bool] = True
     embeddings: ClassVar[bool] = True
+    filters: ClassVar[bool] = True
     durable: ClassVar[bool] = True
     optional_operations: ClassVar[frozenset[str]] = OPTIONAL_OPERATIONS
 
@@ -185,7 +222,7 @@ class ContractBase:
     @pytest.fixture
     def capabilities(self) -> Capabilities:
         """Return what the backend is declared to do."""
-        return Capabilities(self.projects, self.embeddings, self.optional_operations)
+        return Capabilities(self.projects, self.embeddings, self.filters, self.optional_operations)
 
     @pytest.fixture
     def app_name(self) -> str:

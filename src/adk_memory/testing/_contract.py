@@ -7,9 +7,11 @@ from adk_memory.testing._content import ContentContract
 from adk_memory.testing._durability import DurabilityContract
 from adk_memory.testing._erasing import ErasingContract
 from adk_memory.testing._errors import ErrorsContract
+from adk_memory.testing._filters import FiltersContract
 from adk_memory.testing._identifiers import IdentifiersContract
 from adk_memory.testing._identity import IdentityContract
 from adk_memory.testing._languages import LanguagesContract
+from adk_memory.testing._paging import PagingContract
 from adk_memory.testing._providers import ProvidersContract
 from adk_memory.testing._reading import ReadingContract
 from adk_memory.testing._refusals import RefusalsContract
@@ -17,6 +19,7 @@ from adk_memory.testing._scopes import ScopesContract
 from adk_memory.testing._scores import ScoresContract
 from adk_memory.testing._searching import SearchingContract
 from adk_memory.testing._times import TimesContract
+from adk_memory.testing._turns import TurnsContract
 from adk_memory.testing._vectors import VectorsContract
 from adk_memory.testing._writing import WritingContract
 
@@ -34,7 +37,10 @@ class MemoryServiceContract(
     LanguagesContract,
     VectorsContract,
     ProvidersContract,
+    TurnsContract,
     ReadingContract,
+    FiltersContract,
+    PagingContract,
     ErasingContract,
     AdapterContract,
     ErrorsContract,
@@ -49,6 +55,7 @@ class MemoryServiceContract(
     Attributes:
         projects: whether the backend keeps projects apart; where not, that it refuses is tested.
         embeddings: whether it takes an embedding provider.
+        filters: whether searches and lists take a filter; where not, that they refuse one is tested.
         durable: whether two services of ``make_service`` share one store.
         optional_operations: those of the optional operations that it has; that it refuses the others is tested.
     """

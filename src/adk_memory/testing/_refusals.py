@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 
 from adk_memory import (
+    Author,
     MemoryEntry,
     MemoryServiceAdapter,
     OperationNotSupportedError,
@@ -27,6 +28,7 @@ OPERATIONS: Final[dict[str, Call]] = {
     "delete_user": lambda m: m.service.delete_user(m.app_name, "ana"),
     "get": lambda m: m.service.get(m.app_name, "ana", "e1"),
     "health_check": lambda m: m.service.health_check(),
+    "list_page": lambda m: m.service.list_page(m.app_name, "ana"),
     "list_recent": lambda m: m.service.list_recent(m.app_name, "ana"),
 }
 IN_A_PROJECT: Final[dict[str, tuple[str, Call]]] = {  # by name: the operation that it needs, and the call
@@ -46,6 +48,7 @@ IN_A_PROJECT: Final[dict[str, tuple[str, Call]]] = {  # by name: the operation t
     "search": ("search", lambda m: m.service.search(SearchRequest("tea", m.app_name, "ana", "A"))),
     "get": ("get", lambda m: m.service.get(m.app_name, "ana", "e1", project_id="A")),
     "list_recent": ("list_recent", lambda m: m.service.list_recent(m.app_name, "ana", project_id="A")),
+    "list_page": ("list_page", lambda m: m.service.list_page(m.app_name, "ana", project_id="A")),
     "delete": ("delete", lambda m: m.service.delete(m.app_name, "ana", "e1", project_id="A")),
     "delete_entries": (
         "delete_entries",
@@ -115,6 +118,12 @@ class RefusalsContract(ContractBase):
             MemoryServiceAdapter(memory.service, memory.app_name, "ana", **bind).with_project_id("A")
 
         assert (await _refusal(adapter, memory) is None) == self.projects
+
+    async def test_a_filter_is_refused_exactly_where_the_backend_has_none(self, memory: Memories) -> None:
+        async def search(memory: Memories) -> None:
+            await memory.service.search(SearchRequest("tea", memory.app_name, "ana", filter=Author("user")))
+
+        assert (await _refusal(search, memory) is None) == self.filters
 
     @pytest.mark.parametrize("mode", ["vector", "hybrid"])
     async def test_a_search_by_similarity_is_refused_without_an_embedder(self, memory: Memories, mode: Any) -> None:

@@ -1,0 +1,34 @@
+"""Lists of memories: the newest first, from the beginning or from where a page ended."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, ColumnElement, and_, func, literal, or_
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from adk_memory._paging import Place
+from adk_memory._sql.recall import ENTRY_COLUMNS, memory
+from adk_memory._sql.scope import Sight
+from adk_memory._sql.tables import EntryRow
+from adk_memory.types import Memory
+
+
+async def newest_first(
+    connection: AsyncConnection, sight: Sight, limit: int, after: Place | None = None
+) -> tuple[list[Memory], Place | None]:
+    """Return up to ``limit`` memories in sight, and where they end if more follow."""
+    statement = sight.entries(*ENTRY_COLUMNS).order_by(EntryRow.timestamp.desc(), EntryRow.id.desc()).limit(limit + 1)
+    rows = (await connection.execute(statement if after is None else statement.where(_after(after)))).all()
+    last = rows[limit - 1] if 0 < limit < len(rows) else None
+    memories = [memory(row, sight) for row in rows[:limit]]
+    return memories, None if last is None else Place(last.timestamp, last.id)
+
+
+async def entries_in_sight(connection: AsyncConnection, sight: Sight) -> int:
+    counted: int = (await connection.execute(sight.entries(func.count(EntryRow.id)))).scalar_one()
+    return counted
+
+
+def _after(place: Place) -> ColumnElement[bool]:
+    # In this form both databases walk down the index of a scope from the place on.
+    arrived_before = or_(EntryRow.timestamp < place.instant, EntryRow.id < literal(place.arrival, BigInteger))
+    return and_(EntryRow.timestamp <= place.instant, arrived_before)
