@@ -34,8 +34,8 @@ BROKEN: Final = {
         return (row for user in list(self._users) for row in super(Service, self)._rows(
             type(scope)(*user, scope.projects), *matches))""",
     "a list of a project leaves out the global entries": """
-    async def list_recent(self, app_name, user_id, limit=10, *, project_id=ALL_PROJECTS):
-        memories = await super().list_recent(app_name, user_id, limit, project_id=project_id)
+    async def list_recent(self, app_name, user_id, limit=10, *, project_id=ALL_PROJECTS, **options):
+        memories = await super().list_recent(app_name, user_id, limit, project_id=project_id, **options)
         return [memory for memory in memories if project_id in (None, ALL_PROJECTS, memory.project_id)]""",
     "a dry run erases": """
     async def delete_entries(self, app_name, user_id, query, *, project_id=None, dry_run=False):
@@ -75,6 +75,16 @@ BROKEN: Final = {
     "partial is never told": """
     async def search(self, request):
         return (await super().search(request)).model_copy(update={"partial": False})""",
+    "a search ignores its filter": """
+    async def search(self, request):
+        return await super().search(request.model_copy(update={"filter": None}))""",
+    "a list is filtered after its limit": """
+    async def list_recent(self, app_name, user_id, limit=10, *, project_id=ALL_PROJECTS, filter=None):
+        memories = await super().list_recent(app_name, user_id, limit, project_id=project_id)
+        return [memory for memory in memories if filter is None or filter.passes(memory)]""",
+    "a page forgets where the last one ended": """
+    async def list_page(self, *arguments, after=None, **options):
+        return await super().list_page(*arguments, **options)""",
     "projects are refused": """
     supports_project_scoping = False""",
 }
