@@ -1,5 +1,6 @@
 """Durable, searchable long-term memory for AI agents, on SQLite or Postgres."""
 
+from adk_memory._content import Content
 from adk_memory._memory.service import InMemoryMemoryService
 from adk_memory._open import open_memory
 from adk_memory._sql.postgres import PostgresMemoryService
@@ -26,7 +27,6 @@ from adk_memory.filters import Author, Filter, Metadata, Session, Time
 from adk_memory.service import MemoryService
 from adk_memory.types import (
     ALL_PROJECTS,
-    Content,
     HealthReport,
     Memory,
     MemoryEntry,

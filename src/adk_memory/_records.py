@@ -12,9 +12,10 @@ from datetime import datetime
 from typing import get_args
 
 from adk_memory import _analysis
+from adk_memory._content import Content
 from adk_memory._validation import JsonValue
 from adk_memory.errors import ValidationError
-from adk_memory.types import Content, Existing, Memory, MemoryEntry
+from adk_memory.types import Existing, Memory, MemoryEntry
 
 
 @dataclass(frozen=True, slots=True)
