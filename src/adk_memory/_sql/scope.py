@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adk_memory._scope import Scope
-from adk_memory._sql.tables import EmbeddingRow, EntryRow, ScopeRow
+from adk_memory._sql.tables import ENTRIES, EmbeddingRow, EntryRow, ScopeRow
 
 GLOBAL_KEY = ""
 """The project key of the global entries; a project id is never empty."""
@@ -83,7 +83,8 @@ class Sight:
         """Rewrite columns of the entries in sight whose row ids are the parameters ``row_id``."""
         # An IN can't be executed with many sets of parameters.
         in_sight = or_(false(), *(EntryRow.scope_id == scope_id for scope_id in self.scope_ids))
-        return update(EntryRow).where(in_sight, self._passing(), EntryRow.id == bindparam("row_id")).values(values)
+        columns = {ENTRIES.c[name]: value for name, value in values.items()}
+        return update(EntryRow).where(in_sight, self._passing(), EntryRow.id == bindparam("row_id")).values(columns)
 
     def erase_entries(self, condition: ColumnElement[bool]) -> Delete:
         return delete(EntryRow).where(self._in_sight(), condition)

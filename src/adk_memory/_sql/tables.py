@@ -8,9 +8,9 @@ with a tsvector); it can be made anew from the entries at any time.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Final, cast
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index, Integer, MetaData, Text, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, Integer, MetaData, Table, Text, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from adk_memory._sql.columns import BigId, JsonText, UtcDateTime, Vector
@@ -80,6 +80,10 @@ class EntryRow(Base):
         Index(None, "scope_id", "timestamp", "id"),
         {"sqlite_autoincrement": True},
     )
+
+
+ENTRIES = cast(Table, EntryRow.__table__)
+"""The table of `EntryRow`, to be written by the names of its columns: a row class has a ``metadata`` of its own."""
 
 
 class EmbeddingModelRow(Base):

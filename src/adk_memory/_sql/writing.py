@@ -17,7 +17,7 @@ from adk_memory._scope import Scope
 from adk_memory._sql.dialect import Dialect
 from adk_memory._sql.erasing import erase
 from adk_memory._sql.scope import Sight, count, new_scope
-from adk_memory._sql.tables import EmbeddingRow, EntryRow, ScopeRow
+from adk_memory._sql.tables import ENTRIES, EmbeddingRow, EntryRow, ScopeRow
 from adk_memory.types import Existing
 
 _KEYS_PER_STATEMENT = 2_000  # a statement can have 32,766 parameters on SQLite, 32,767 on Postgres
@@ -189,7 +189,7 @@ async def _insert(
         }
         for number, record in enumerate(records, 1)
     ]
-    statement = insert(EntryRow).returning(EntryRow.id, sort_by_parameter_order=True)
+    statement = insert(ENTRIES).returning(EntryRow.id, sort_by_parameter_order=True)
     row_ids = await connection.scalars(statement, rows)
     return dict(zip((record.id for record in records), row_ids, strict=True))
 
