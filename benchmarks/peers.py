@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any, Final, Protocol
 
 from adk_memory import MemoryEntry, MemoryService, SearchRequest
-from embedders import LocalEmbedder
+from embedders import TimedEmbedder
 from retrieval_sets import Scope
 
 _APP: Final = "benchmark"
@@ -39,7 +39,7 @@ class Memory(Protocol):
 class AdkMemory:
     """adk-memory: a dialogue's sessions are sessions, facts that stand alone are single entries."""
 
-    def __init__(self, service: MemoryService, embedder: LocalEmbedder | None) -> None:
+    def __init__(self, service: MemoryService, embedder: TimedEmbedder | None) -> None:
         self.name = "adk-memory, keywords" if embedder is None else f"adk-memory, hybrid with {embedder.model}"
         self._service = service
 
@@ -106,7 +106,7 @@ class GoogleAdk:
 class LangGraph:
     """LangGraph's store in memory, with the same embedder."""
 
-    def __init__(self, embedder: LocalEmbedder) -> None:
+    def __init__(self, embedder: TimedEmbedder) -> None:
         base: Any = import_module("langchain_core.embeddings").Embeddings
         embeddings = type("Embeddings", (base,), {
             "embed_documents": lambda _, texts: asyncio.run(embedder.embed(texts)),
@@ -130,7 +130,7 @@ class LangGraph:
 class Chroma:
     """Chroma in memory, with the same embedder: one collection, the user as a filter."""
 
-    def __init__(self, embedder: LocalEmbedder) -> None:
+    def __init__(self, embedder: TimedEmbedder) -> None:
         chroma: Any = import_module("chromadb")
         settings = chroma.Settings(anonymized_telemetry=False)
         self._collection: Any = chroma.EphemeralClient(settings).get_or_create_collection(
@@ -154,7 +154,7 @@ class Chroma:
         return [name.removeprefix(f"{scope.name}/") for name in found["ids"][0]]
 
 
-def peers(embedder: LocalEmbedder | None, missing: Callable[[str], None]) -> list[Memory]:
+def peers(embedder: TimedEmbedder | None, missing: Callable[[str], None]) -> list[Memory]:
     """Return the peers that are installed, and tell ``missing`` why each of the others is left out."""
     found: list[Memory] = [Fts5()]
     for peer in (GoogleAdk, LangGraph, Chroma):

@@ -15,7 +15,7 @@ from typing import Final
 
 import retrieval_sets
 from adk_memory import open_memory
-from embedders import EMBEDDERS, LocalEmbedder
+from embedders import EMBEDDERS, TimedEmbedder
 from peers import AdkMemory, Memory, peers
 from report import Cell, Report, Table, say
 from retrieval_sets import RetrievalSet, Scope
@@ -53,7 +53,7 @@ def scores(ranked: Sequence[str], relevant: Set[str]) -> tuple[float, ...]:
     return (*(sum(hits[:depth]) / len(relevant) for depth in _DEPTHS), first, gained / best)
 
 
-async def examine(memory: Memory, sets: Sequence[RetrievalSet], embedder: LocalEmbedder | None) -> Result:
+async def examine(memory: Memory, sets: Sequence[RetrievalSet], embedder: TimedEmbedder | None) -> Result:
     """Fill a memory with all scopes, and ask it every question."""
     say(f"examining {memory.name}")
     scopes = [scope for found in sets for scope in found.scopes]
@@ -73,7 +73,7 @@ async def _ask(memory: Memory, kind: str, scope: Scope) -> list[Answer]:
     return answers
 
 
-def _now(embedder: LocalEmbedder | None) -> float:
+def _now(embedder: TimedEmbedder | None) -> float:
     return time.perf_counter() - (0.0 if embedder is None else embedder.seconds)
 
 
@@ -104,7 +104,7 @@ def _row(memory: str, category: str, answers: Sequence[Answer]) -> Sequence[Cell
 
 
 async def run(
-    files: Sequence[Path], url: str, embedder: LocalEmbedder | None, *, with_peers: bool, report: Report
+    files: Sequence[Path], url: str, embedder: TimedEmbedder | None, *, with_peers: bool, report: Report
 ) -> None:
     """Examine adk-memory on an empty database, and the peers that are installed."""
     sets = [retrieval_sets.load(file) for file in files]
