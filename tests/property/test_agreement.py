@@ -24,7 +24,7 @@ QUICK = settings(
     derandomize=True,
     phases=[Phase.generate],  # the heavy run takes its time to shrink what it finds
 )
-HEAVY = settings(max_examples=1_000, stateful_step_count=50, deadline=None, database=None, print_blob=True)
+HEAVY = settings(max_examples=40, stateful_step_count=40, deadline=None, database=None, print_blob=True)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from postgres_server import PostgresServer
 from property.machines import Backends, backends
 
 QUICK = settings(max_examples=60, deadline=None, database=None, derandomize=True, phases=[Phase.generate])
-HEAVY = settings(max_examples=1_000, deadline=None, database=None, print_blob=True)
+HEAVY = settings(max_examples=200, deadline=None, database=None, print_blob=True)
 
 KEYS: Final = [
     "n", "n", "n", "", " ", "a.b", '"', "'", "\\", '\\"', "$", "$.n", "$[0]", "[0]", "0", "#-1", "%", "_", "%s", ":n",
