@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from adk_memory import _analysis
 from adk_memory._analysis import MAX_QUERY_TERMS, has_word, query_terms, query_words, required_words, terms, words
+from adk_memory._folding import fold
 from adk_memory.testing._language_cases import APART, FOUND
 
 TEXTS = [text for cases in (*FOUND.values(), *APART.values()) for text, _query in cases]
@@ -147,6 +148,12 @@ def test_terms_can_be_stored_and_a_text_finds_and_erases_itself(text: str) -> No
     assert set(query_terms(text)) <= set(found)
     assert set(required_words(text)) <= set(words(text))
     assert has_word(text) == bool(found) == bool(query_terms(text)) == bool(required_words(text))
+
+
+@example("c++, (x-y) o'neil\n1,000 u.s. a")
+@given(st.text("aB1-_'.,&+#(\n\x1f "))
+def test_ascii_text_has_the_same_tokens_cut_at_spaces_as_in_one_piece(text: str) -> None:
+    assert list(_analysis._tokens(text)) == list(_analysis._matched(fold(text)))
 
 
 @pytest.mark.parametrize("text", TEXTS)

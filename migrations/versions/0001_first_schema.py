@@ -31,6 +31,7 @@ def upgrade() -> None:
         sa.Column("project_key", sa.Text(), nullable=False),
         sa.Column("entry_count", sa.BigInteger(), nullable=False),
         sa.Column("term_count", sa.BigInteger(), nullable=False),
+        sa.Column("version", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="adk_memory_scope_pk"),
         sa.UniqueConstraint("fingerprint", name="adk_memory_scope_fingerprint_key"),
         sqlite_autoincrement=True,

@@ -8,10 +8,13 @@ A term is the stem of a word, by a stemmer that is chosen by its script.
 
 from __future__ import annotations
 
+import string
 import threading
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import accumulate, chain, islice, pairwise, starmap
+from operator import add
 from typing import Final
 
 import regex
@@ -48,6 +51,8 @@ _TOKEN = regex.compile(
 )
 _CHARACTER = regex.compile(r"[^\p{M}]\p{M}*")
 _PIECE = regex.compile(r"[^-_'&·‐\u200c.,]+")
+_ASCII_WORD = regex.compile("[A-Za-z0-9]")
+_NO_PART_OF_A_WORD: Final = (string.punctuation + "\n\r\t").translate({ord("+"): None, ord("#"): None})
 _SPELLED = str.maketrans({"+": "plus", "#": "sharp"})
 
 _STEMMERS = (
@@ -64,19 +69,16 @@ _local = threading.local()  # a Snowball stemmer keeps state while it works
 
 def terms(text: str) -> list[str]:
     """Return the terms under which ``text`` is found, in order and with repetitions."""
-    return [term(word) for word in words(text)]
+    return list(map(term, words(text)))
 
 
 def words(text: str) -> list[str]:
     """Return the folded words of ``text``, in order and with repetitions; each has one term."""
-    found: list[str] = []
-    size = 0
-    for kind, token in _tokens(text):
-        for word in (token[:MAX_WORD_CHARACTERS],) if kind == "word" else _words(kind, token):
-            size += len(word.encode())
-            if size > MAX_INDEXED_BYTES:
-                return found
-            found.append(word)
+    # A word has a byte at least, so there can't be more of them.
+    found = list(islice(_all_words(text), MAX_INDEXED_BYTES))
+    if len("".join(found).encode()) > MAX_INDEXED_BYTES:
+        sizes = list(accumulate(len(word.encode()) for word in found))
+        return found[: bisect_right(sizes, MAX_INDEXED_BYTES)]
     return found
 
 
@@ -88,7 +90,7 @@ def name_words(author: str) -> frozenset[str]:
 
 def has_word(text: str) -> bool:
     """Whether there is anything in ``text`` that can be searched."""
-    return next(_tokens(text), None) is not None
+    return _ASCII_WORD.search(text) is not None or next(_tokens(text), None) is not None
 
 
 def query_words(query: str) -> list[str]:
@@ -123,6 +125,14 @@ def term(word: str) -> str:
     return word
 
 
+def _all_words(text: str) -> Iterator[str]:
+    for kind, token in _tokens(text):
+        if kind == "word":
+            yield token[:MAX_WORD_CHARACTERS]
+        else:
+            yield from _words(kind, token)
+
+
 def _asked(query: str) -> Iterator[str]:
     for kind, token in _tokens(query):
         if kind == "compound":
@@ -149,7 +159,7 @@ def _words(kind: str, token: str) -> Iterator[str]:
     elif kind == "spaceless":
         # Characters and pairs, side by side: of a text that is too long, its beginning has both.
         characters = _CHARACTER.findall(token)
-        pairs = (first + second for first, second in pairwise(characters))
+        pairs = starmap(add, pairwise(characters))
         yield from chain.from_iterable(zip(characters, pairs, strict=False))
         yield characters[-1]
     else:
@@ -171,8 +181,22 @@ def _one_word(piece: str) -> str:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    for match in _TOKEN.finditer(fold(text)):
-        yield str(match.lastgroup), match.group()
+    folded = fold(text)
+    if not folded.isascii():
+        yield from _matched(folded)
+        return
+    # No token reaches over a space, and most that stand between two are but a word: the expression is for the others.
+    for piece in folded.split(" "):
+        word = piece.strip(_NO_PART_OF_A_WORD)
+        if word.isalnum():
+            yield "word", word
+        elif word:
+            yield from _matched(word)
+
+
+def _matched(folded: str) -> Iterator[tuple[str, str]]:
+    for match in _TOKEN.finditer(folded):
+        yield match.lastgroup, match.group()
 
 
 def _stemmer(language: str) -> Stemmer.Stemmer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, field_validator
@@ -30,6 +30,23 @@ class Value(BaseModel):
             return super().model_validate(obj, **options)
         except pydantic.ValidationError as error:
             raise ValidationError(_summary(cls.__name__, error)) from error
+
+
+_Kind = TypeVar("_Kind", bound=Value)
+
+
+def trusted(kind: type[_Kind], fields: dict[str, Any], others: dict[str, Any] | None = None) -> _Kind:
+    """Return the value of this kind that has these ``fields``, all that it has, without any check of them.
+
+    It does what ``model_construct`` does in a quarter of its time, and ``others``, the fields that ``kind`` does not
+    name, may be called like an argument of that: "cls" for one.
+    """
+    value = kind.__new__(kind)
+    object.__setattr__(value, "__dict__", fields)
+    object.__setattr__(value, "__pydantic_fields_set__", set(fields))
+    object.__setattr__(value, "__pydantic_extra__", others)
+    object.__setattr__(value, "__pydantic_private__", None)
+    return value
 
 
 def _summary(name: str, error: pydantic.ValidationError) -> str:

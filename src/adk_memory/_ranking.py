@@ -16,9 +16,10 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from itertools import chain
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,11 +46,11 @@ RECENCY_HALF_LIFE: Final = 30 * 24 * 60 * 60 * 1_000_000
 Vector = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """An entry that may answer a query: its microsecond, its place in its session, its author's words, its terms.
 
-    One that does not pass the filter is no answer, but still speaks for what stands around it.
+    One that does not pass the filter is no answer, but still speaks for what stands around it. A search makes
+    thousands of them, which takes a frozen dataclass twice the time.
     """
 
     id: int
@@ -70,8 +71,7 @@ class Collection:
     frequency: Mapping[str, int]
 
 
-@dataclass(slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """What speaks for an entry, part by part; ``author`` and ``recency`` are factors of the sum of the others."""
 
     keyword: float = 0.0
@@ -81,17 +81,8 @@ class Evidence:
     author: float = 1.0
     recency: float = 1.0
 
-    @property
-    def own(self) -> float:
-        return self.keyword + self.similarity
-
     def parts(self) -> dict[str, float]:
-        return asdict(self)
-
-    @property
-    def score(self) -> float:
-        """The sum of the parts, times the factors, mapped to 0 to 1: a half to .63, one to .86."""
-        return 1 - math.exp(-2 * (self.own + self.turns + self.session) * self.author * self.recency)
+        return self._asdict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +121,7 @@ class Ranked:
 def document_frequency(query: Iterable[str], documents: Iterable[Iterable[str]]) -> Counter[str]:
     """Return in how many of ``documents`` each term of the query is."""
     wanted = set(query)
-    return Counter(term for document in documents for term in wanted.intersection(document))
+    return Counter(chain.from_iterable(map(wanted.intersection, documents)))
 
 
 def term_weights(query: Sequence[str], collection: Collection) -> dict[str, float]:
@@ -144,26 +135,26 @@ def term_weights(query: Sequence[str], collection: Collection) -> dict[str, floa
 
 def keyword_shares(query: Sequence[str], candidates: Iterable[Candidate], collection: Collection) -> dict[int, float]:
     """Return how much of the query's weight each candidate holds, 0 to 1.9; those that hold no term are left out."""
-    wanted = set(query)
+    wanted = frozenset(query)
     matching = {found.id: found.terms for found in candidates if not wanted.isdisjoint(found.terms)}
     weights = term_weights(query, collection)
-    alike = _alike(query, set().union(*matching.values()))
     potential = sum(weights.values())
+    alike = _gains_by_likeness(weights, set().union(*matching.values()))
+    counting = wanted.union(alike)
+    none = dict.fromkeys(weights, 0.0)  # in the order of the query: equal entries get equal sums
     shares = {}
     for entry_id, terms in matching.items():
-        counts = Counter(terms)
+        gains = none.copy()
+        found = list(filter(counting.__contains__, terms))
+        for term in found:
+            for asked, gain in alike.get(term, ()):
+                gains[asked] = max(gains[asked], gain)
         damping = K1 * (1 - B + B * len(terms) * collection.entries / collection.terms)
-        nearest_terms: dict[str, float] = {}
-        for term in alike.keys() & counts.keys():
-            for asked, likeness in alike[term].items():
-                nearest_terms[asked] = max(likeness, nearest_terms.get(asked, 0.0))
-        share = 0.0
-        for term, weight in weights.items():
-            if times := counts.get(term):
-                share += weight * times * (K1 + 1) / (times + damping)
-            elif term in nearest_terms:
-                share += weight * LIKENESS_WEIGHT * nearest_terms[term]
-        shares[entry_id] = share / potential
+        for term in found:
+            if term in wanted:
+                times = found.count(term)
+                gains[term] = weights[term] * times * (K1 + 1) / (times + damping)
+        shares[entry_id] = sum(gains.values()) / potential
     return shares
 
 
@@ -178,13 +169,13 @@ def nearest(
     similarity: Mapping[int, float], candidates: Mapping[int, Candidate], count: int
 ) -> list[tuple[int, float]]:
     """Return the ``count`` most similar entries with their cosines, in the order of a search."""
-    return _in_order(similarity, candidates)[:count]
+    return _best(similarity, candidates, count)
 
 
 def lenders(own: Mapping[int, float], candidates: Mapping[int, Candidate]) -> list[Candidate]:
     """Return the entries of sessions that have most of their own, best first: what stands around them gains by it."""
     in_sessions = {entry_id: found for entry_id, found in own.items() if candidates[entry_id].session is not None}
-    return [candidates[entry_id] for entry_id, _ in _in_order(in_sessions, candidates)[:LENDERS]]
+    return [candidates[entry_id] for entry_id, _ in _best(in_sessions, candidates, LENDERS)]
 
 
 def ranked(
@@ -199,74 +190,116 @@ def ranked(
     """
     if question.mode == "vector":
         scores = dict(near)
-        evidence = {entry_id: Evidence(similarity=cosine) for entry_id, cosine in near}
+        evidence = {entry_id: (0.0, cosine, 0.0, 0.0, 1.0, 1.0) for entry_id, cosine in near}
     else:
-        evidence = _blend(question, shares, near)
-        _add_surroundings(question, evidence, candidates)
-        scores = {entry_id: found.score for entry_id, found in evidence.items()}
+        evidence = _evidence(question, shares, near, candidates)
+        scores = {entry_id: _score(*parts) for entry_id, parts in evidence.items()}
     floor = -math.inf if question.min_score is None else question.min_score
     passing = {entry_id: score for entry_id, score in scores.items() if score >= floor and candidates[entry_id].passes}
-    return [
-        Ranked(entry_id, score, evidence[entry_id])
-        for entry_id, score in _in_order(passing, candidates)[: question.limit]
-    ]
+    answers = _best(passing, candidates, question.limit)
+    return [Ranked(entry_id, score, Evidence(*evidence[entry_id])) for entry_id, score in answers]
 
 
-def _blend(question: Question, shares: Mapping[int, float], near: Sequence[tuple[int, float]]) -> dict[int, Evidence]:
-    """Return what speaks for each entry that either leg found."""
+def _evidence(
+    question: Question,
+    shares: Mapping[int, float],
+    near: Sequence[tuple[int, float]],
+    candidates: Mapping[int, Candidate],
+) -> dict[int, tuple[float, float, float, float, float, float]]:
+    """Return the parts of the `Evidence` for each entry that either leg found; few of these will be answers."""
+    keyword, similarity = _legs(question, shares, near)
+    own = dict(keyword)
+    for entry_id, part in similarity.items():
+        own[entry_id] = own.get(entry_id, 0.0) + part
+    lent = _lent(own, candidates)
+    nothing_lent: tuple[float, dict[int, float]] = (0.0, {})
+    recency = _recency(question, own.keys(), candidates)
+    evidence = {}
+    for entry_id in own:
+        found = candidates[entry_id]
+        to_session, to_turns = lent.get(found.session, nothing_lent)
+        evidence[entry_id] = (
+            keyword.get(entry_id, 0.0),
+            similarity.get(entry_id, 0.0),
+            to_turns.get(found.position, 0.0),
+            to_session,
+            1.0 if question.words.isdisjoint(found.author) else AUTHOR_NAMED,
+            recency.get(entry_id, 1.0),
+        )
+    return evidence
+
+
+def _legs(
+    question: Question, shares: Mapping[int, float], near: Sequence[tuple[int, float]]
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return the parts of the evidence that the entries hold themselves: by keyword and by similarity."""
     low, high = question.span
     # What a hundred entries have in common with a query says nothing.
     floor = max(low, near[NEAREST - 1][1]) if len(near) >= NEAREST else low
     weight = question.weight if near else 0.0
-    evidence: defaultdict[int, Evidence] = defaultdict(Evidence)
-    for entry_id, share in shares.items():
-        evidence[entry_id].keyword = (1 - weight) * share
-    for entry_id, cosine in near:
-        evidence[entry_id].similarity = weight * max(0.0, cosine - floor) / (high - low)
-    return dict(evidence)
+    keyword = {entry_id: (1 - weight) * share for entry_id, share in shares.items()}
+    similarity = {entry_id: weight * max(0.0, cosine - floor) / (high - low) for entry_id, cosine in near}
+    return keyword, similarity
 
 
-def _add_surroundings(
-    question: Question, evidence: Mapping[int, Evidence], candidates: Mapping[int, Candidate]
-) -> None:
-    """Add what speaks for each entry from around it: the best entries of its session, its author, its age."""
-    own = {entry_id: found.own for entry_id, found in evidence.items() if candidates[entry_id].session is not None}
-    places = {(candidates[entry_id].session, candidates[entry_id].position): entry_id for entry_id in own}
-    sessions: defaultdict[Hashable, list[float]] = defaultdict(list)
+def _lent(
+    own: Mapping[int, float], candidates: Mapping[int, Candidate]
+) -> dict[Hashable, tuple[float, dict[int, float]]]:
+    """Return what the best entries lend, by session: to each entry of it, and to those at some positions."""
+    best: defaultdict[Hashable, list[float]] = defaultdict(list)
+    turns: defaultdict[Hashable, defaultdict[int, float]] = defaultdict(lambda: defaultdict(float))
     for lender in lenders(own, candidates):
-        sessions[lender.session].append(own[lender.id])
-        for turns, share in LENT.items():
-            neighbour = places.get((lender.session, lender.position + turns))
-            if neighbour is not None:
-                evidence[neighbour].turns += share * own[lender.id]
-    for entry_id in own:
-        best_of_session = sessions[candidates[entry_id].session][:SESSION_BEST]
-        evidence[entry_id].session = SESSION_WEIGHT * sum(best_of_session) / SESSION_BEST
-    newest = max((candidates[entry_id].instant for entry_id in evidence), default=0)
-    for entry_id, found in evidence.items():
-        if not question.words.isdisjoint(candidates[entry_id].author):
-            found.author = AUTHOR_NAMED
-        if question.recency:
-            age = (newest - candidates[entry_id].instant) / RECENCY_HALF_LIFE
-            found.recency = 1 + question.recency * 0.5**age
+        has = own[lender.id]
+        best[lender.session].append(has)
+        to_turns = turns[lender.session]
+        for distance, share in LENT.items():
+            to_turns[lender.position + distance] += share * has
+    return {
+        session: (SESSION_WEIGHT * sum(of_session[:SESSION_BEST]) / SESSION_BEST, turns[session])
+        for session, of_session in best.items()
+    }
 
 
-def _in_order(numbers: Mapping[int, float], candidates: Mapping[int, Candidate]) -> list[tuple[int, float]]:
-    return sorted(numbers.items(), key=lambda item: (-item[1], -candidates[item[0]].instant, item[0]))
+def _recency(question: Question, entry_ids: Iterable[int], candidates: Mapping[int, Candidate]) -> dict[int, float]:
+    """Return the factor of each entry by its age, where it is asked for."""
+    if not question.recency:
+        return {}
+    newest = max((candidates[entry_id].instant for entry_id in entry_ids), default=0)
+    ages = {entry_id: newest - candidates[entry_id].instant for entry_id in entry_ids}
+    return {entry_id: 1 + question.recency * 0.5 ** (age / RECENCY_HALF_LIFE) for entry_id, age in ages.items()}
 
 
-def _alike(query: Iterable[str], vocabulary: Iterable[str]) -> dict[str, dict[str, float]]:
-    """Return, for each term that shares 4-grams with terms of the query, how like it is to each of them: 0 to 1."""
+def _best(numbers: Mapping[int, float], candidates: Mapping[int, Candidate], count: int) -> list[tuple[int, float]]:
+    """Return the entries that have most, at most ``count`` of them, in the order of a search."""
+    if len(numbers) > count > 0:
+        # Numbers alone are sorted much faster than entries, of which few are left then.
+        least = sorted(numbers.values(), reverse=True)[count - 1]
+        numbers = {entry_id: number for entry_id, number in numbers.items() if number >= least}
+    return sorted(numbers.items(), key=lambda item: (-item[1], -candidates[item[0]].instant, item[0]))[:count]
+
+
+def _score(keyword: float, similarity: float, turns: float, session: float, author: float, recency: float) -> float:
+    """Return the sum of the parts, times the factors, mapped to 0 to 1: a half to .63, one to .86."""
+    return 1 - math.exp(-2 * (keyword + similarity + turns + session) * author * recency)
+
+
+def _gains_by_likeness(weights: Mapping[str, float], vocabulary: Iterable[str]) -> dict[str, list[tuple[str, float]]]:
+    """Return, for each term of ``vocabulary`` that shares 4-grams with other terms of the query, its gain for each."""
     having: defaultdict[str, list[str]] = defaultdict(list)
-    for asked in query:
+    for asked in weights:
         for gram in _grams_of(asked):
             having[gram].append(asked)
-    alike = {}
+    grams = frozenset(having)
+    gains = {}
     for term in vocabulary:
-        shared = Counter(asked for gram in _grams_of(term) if gram in having for asked in having[gram])
-        if shared:
-            alike[term] = {asked: (count / len(_grams_of(asked))) ** LIKENESS_POWER for asked, count in shared.items()}
-    return alike
+        if not grams.isdisjoint(_grams_of(term)):
+            shared = Counter(asked for gram in grams & _grams_of(term) for asked in having[gram])
+            gains[term] = [
+                (asked, weights[asked] * LIKENESS_WEIGHT * (count / len(_grams_of(asked))) ** LIKENESS_POWER)
+                for asked, count in shared.items()
+                if asked != term
+            ]
+    return gains
 
 
 @lru_cache(maxsize=65_536)

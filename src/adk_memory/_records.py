@@ -9,13 +9,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import get_args
+from typing import Final, get_args
 
 from adk_memory import _analysis
-from adk_memory._content import Content
+from adk_memory._content import Content, trusted
 from adk_memory._validation import JsonValue
 from adk_memory.errors import ValidationError
 from adk_memory.types import Existing, Memory, MemoryEntry
+
+# Made once: json.dumps makes an encoder for every value.
+_STORED: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_DIGESTED: Final = json.JSONEncoder(sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +50,22 @@ class Record:
         score: float | None = None,
         explanation: dict[str, float] | None = None,
     ) -> Memory:
+        """Return the memory that was stored; what is stored was checked before, and is not checked again."""
         fields = json.loads(self.content)
-        content = Content.model_construct(role=fields.pop("role"), parts=tuple(fields.pop("parts")))
-        if content.model_extra is not None:
-            content.model_extra.update(fields)  # no keywords: a field may be called like an argument, "cls" for one
-        return Memory.model_construct(
-            content=content,
-            author=self.author,
-            timestamp=self.timestamp,
-            id=self.id,
-            metadata=json.loads(self.metadata),
-            session_id=session_id,
-            project_id=project_id,
-            score=score,
-            explanation=explanation,
+        content = {"role": fields.pop("role"), "parts": tuple(fields.pop("parts"))}
+        return trusted(
+            Memory,
+            {
+                "content": trusted(Content, content, fields),
+                "author": self.author,
+                "timestamp": self.timestamp,
+                "id": self.id,
+                "metadata": json.loads(self.metadata),
+                "session_id": session_id,
+                "project_id": project_id,
+                "score": score,
+                "explanation": explanation,
+            },
         )
 
 
@@ -126,9 +132,9 @@ def _record(entry_id: str, entry: MemoryEntry) -> Record:
         id=entry_id,
         author=entry.author,
         timestamp=entry.timestamp,
-        content=_json(entry.content.as_json()),
+        content=_STORED.encode(entry.content.as_json()),
         text=entry.text,
-        metadata=_json(entry.metadata),
+        metadata=_STORED.encode(entry.metadata),
         timestamp_given="timestamp" in entry.model_fields_set,
     )
 
@@ -139,8 +145,4 @@ def _identity(entry: MemoryEntry, session_id: str, project_id: str | None) -> st
 
 
 def _digest(value: JsonValue) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def _json(value: JsonValue) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(_DIGESTED.encode(value).encode()).hexdigest()[:32]

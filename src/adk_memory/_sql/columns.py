@@ -46,11 +46,20 @@ class UtcDateTime(TypeDecorator[datetime]):
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         if value is None:
             return None
-        if dialect.name == "sqlite":
-            return _EPOCH + timedelta(microseconds=value)
-        instant: datetime = value
-        # asyncpg keeps the first and the last instant of all as infinities, and gives them back without a zone.
-        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+        return instant(value)
+
+
+def instant(stored: int | datetime) -> datetime:
+    """Return the instant that a driver gave, as each of them does."""
+    if isinstance(stored, int):
+        return _EPOCH + timedelta(microseconds=stored)
+    # asyncpg keeps the first and the last instant of all as infinities, and gives them back without a zone.
+    return stored.replace(tzinfo=UTC) if stored.tzinfo is None else stored.astimezone(UTC)
+
+
+def instant_number(stored: int | datetime) -> int:
+    """Return that instant in microseconds since the epoch."""
+    return stored if isinstance(stored, int) else microseconds(instant(stored))
 
 
 class JsonText(TypeDecorator[str]):

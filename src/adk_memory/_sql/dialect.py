@@ -2,16 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
 
-from sqlalchemy import ColumnElement, Delete, Insert, Select, Subquery
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy import ColumnElement, Connection, Delete, Insert, Select, Subquery
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adk_memory._ranking import Vector
+from adk_memory._ranking import Candidate, Question, Vector
+from adk_memory._records import Record
+from adk_memory._scope import Scope
 from adk_memory._sql.scope import Sight
 from adk_memory.filters import Metadata
+
+POOL: Final = 1_000
+"""Up to so many matching entries are all scored exactly; of more, the weightiest and what stands around them."""
+_KEYS_PER_STATEMENT = 2_000  # a statement can have 32,766 parameters on SQLite
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntry:
+    """An entry to be stored, with its place in its session, its terms, and its vector where there is one."""
+
+    record: Record
+    position: int
+    terms: Sequence[str]
+    vector: Vector | None
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """New entries of one session, for a scope that was seen in some version; ``scope_id`` is `None` where it is new.
+
+    ``scope`` is the row of such a new scope.
+    """
+
+    scope: Mapping[str, Any]
+    scope_id: int | None
+    version: int
+    session_key: str
+    model_id: int | None
+    entries: Sequence[NewEntry]
+
+    @property
+    def entry_count(self) -> int:
+        return sum(bool(entry.terms) for entry in self.entries)
+
+    @property
+    def term_count(self) -> int:
+        return sum(len(entry.terms) for entry in self.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search meets: ``matches`` by the row ids of their entries, `None` where there are more than `POOL`.
+
+    ``cosines`` are those of the nearest entries; ``rows`` hold all entries of which a memory can be made at once.
+    ``vectors`` says how many entries have a vector of the model.
+    """
+
+    sight: Sight
+    matches: Mapping[int, Candidate] | None
+    cosines: Mapping[int, float]
+    nearest: Mapping[int, Candidate]
+    vectors: int
+    rows: Mapping[int, Any]
 
 
 class Dialect(Protocol):
@@ -19,13 +76,37 @@ class Dialect(Protocol):
 
     name: str
     connections_need_their_loop: bool
+    plans_ahead: bool
+    """Whether entries are best added in one statement, by what was seen of the scope before."""
 
-    def reading(self, engine: AsyncEngine) -> AbstractAsyncContextManager[AsyncConnection]:
-        """Open a connection that sees one state of the database from its first statement to its last."""
+    async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+        """Call ``work``, each of whose statements sees, or changes, a state of the database by itself.
+
+        It may be called again where a connection turns out to be lost.
+        """
         ...
 
-    def writing(self, engine: AsyncEngine) -> AbstractAsyncContextManager[AsyncConnection]:
-        """Open a transaction that is committed at the end, and rolled back where the block is left by an error."""
+    async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+        """Call ``work``, maybe again, in a transaction that is committed at its end, and undone by an error."""
+        ...
+
+    def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
+        """Return whether a column holds one of the values, which `chunks` made few enough."""
+        ...
+
+    def add(self, connection: Connection, addition: Addition) -> bool:
+        """Store new entries, all or none, with all that is made from them; `False` if their scope has changed."""
+        ...
+
+    def find(
+        self,
+        connection: Connection,
+        scope: Scope,
+        question: Question,
+        model_id: int | None,
+        passing: ColumnElement[bool] | None,
+    ) -> Found:
+        """Look up what answers a question; ``passing`` is what answers have to fulfil."""
         ...
 
     def insert(self, row: type[Any]) -> Any:
@@ -47,8 +128,12 @@ class Dialect(Protocol):
         """Return the condition on rows of entries; it is true or false for every row, never NULL."""
         ...
 
-    def matching(self, sight: Sight, terms: Sequence[str], *, every: bool) -> Subquery:
-        """Select ``entry_id`` of the entries in sight that hold any, or every, of the terms."""
+    def query(self, sight: Sight, terms: Sequence[str], *, every: bool) -> str:
+        """Return what to ask the keyword index for: the entries in sight that hold any, or every, of the terms."""
+        ...
+
+    def matching(self, sight: Sight, query: Any) -> Subquery:
+        """Select ``entry_id`` of the entries that answer a `query`, which may be a parameter."""
         ...
 
     def weightiest(self, sight: Sight, weights: Mapping[str, float], limit: int) -> Subquery:
@@ -59,11 +144,11 @@ class Dialect(Protocol):
         """Add the column ``terms``, which `read_terms` reads, to a selection of entries; those without any drop out."""
         ...
 
-    def read_terms(self, stored: str) -> list[str]:
-        """Return the terms of an entry as the analyser gave them."""
+    def read_terms(self, stored: str, scope_id: int) -> list[str]:
+        """Return the terms of an entry of a scope as the analyser gave them."""
         ...
 
-    async def check_vectors(self, connection: AsyncConnection) -> None:
+    def check_vectors(self, connection: Connection) -> None:
         """Raise a ConfigurationError if this database can't hold vectors, with what to do about it."""
         ...
 
@@ -73,8 +158,13 @@ class Dialect(Protocol):
 
     def vector_parameters(self, entry_id: int, vector: Vector) -> Mapping[str, object]: ...
 
-    async def nearest(
-        self, connection: AsyncConnection, sight: Sight, model_id: int, vector: Vector, count: int
+    def nearest(
+        self, connection: Connection, sight: Sight, model_id: int, vector: Vector, count: int
     ) -> dict[int, float]:
         """Return the cosine, 0 to 1, of the ``count`` entries in sight nearest to ``vector``; ties beyond that too."""
         ...
+
+
+def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Cut what a statement is to look up into as much as one can take."""
+    return (items[start : start + _KEYS_PER_STATEMENT] for start in range(0, len(items), _KEYS_PER_STATEMENT))

@@ -113,7 +113,7 @@ async def _begin_immediate_when_free(connection: AsyncConnection) -> None:
             await connection.run_sync(_begin_immediate)
             break
         except (exc.OperationalError, sqlite3.OperationalError) as error:
-            if not _is_busy(error) or time.monotonic() > deadline:
+            if not is_busy(error) or time.monotonic() > deadline:
                 raise
         await asyncio.sleep(_POLL_SECONDS)
     # To commit, it still has to wait for readers.
@@ -157,7 +157,7 @@ def _is_open_on_driver(connection: Connection) -> bool:
     return bool(driver.in_transaction)
 
 
-def _is_busy(error: exc.OperationalError | sqlite3.OperationalError) -> bool:
+def is_busy(error: exc.OperationalError | sqlite3.OperationalError) -> bool:
     driver_error = error.orig if isinstance(error, exc.OperationalError) else error
     code = getattr(driver_error, "sqlite_errorcode", None)
     return isinstance(code, int) and code & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, ColumnElement, and_, func, literal, or_
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import BigInteger, ColumnElement, Connection, and_, func, literal, or_
 
 from adk_memory._paging import Place
 from adk_memory._sql.recall import ENTRY_COLUMNS, memory
@@ -12,19 +11,19 @@ from adk_memory._sql.tables import EntryRow
 from adk_memory.types import Memory
 
 
-async def newest_first(
-    connection: AsyncConnection, sight: Sight, limit: int, after: Place | None = None
+def newest_first(
+    connection: Connection, sight: Sight, limit: int, after: Place | None = None
 ) -> tuple[list[Memory], Place | None]:
     """Return up to ``limit`` memories in sight, and where they end if more follow."""
     statement = sight.entries(*ENTRY_COLUMNS).order_by(EntryRow.timestamp.desc(), EntryRow.id.desc()).limit(limit + 1)
-    rows = (await connection.execute(statement if after is None else statement.where(_after(after)))).all()
+    rows = connection.execute(statement if after is None else statement.where(_after(after))).all()
     last = rows[limit - 1] if 0 < limit < len(rows) else None
     memories = [memory(row, sight) for row in rows[:limit]]
     return memories, None if last is None else Place(last.timestamp, last.id)
 
 
-async def entries_in_sight(connection: AsyncConnection, sight: Sight) -> int:
-    counted: int = (await connection.execute(sight.entries(func.count(EntryRow.id)))).scalar_one()
+def entries_in_sight(connection: Connection, sight: Sight) -> int:
+    counted: int = connection.execute(sight.entries(func.count(EntryRow.id))).scalar_one()
     return counted
 
 

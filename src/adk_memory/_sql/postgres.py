@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -11,6 +10,7 @@ from sqlalchemy import (
     REAL,
     BigInteger,
     ColumnElement,
+    Connection,
     Delete,
     Float,
     Insert,
@@ -18,39 +18,36 @@ from sqlalchemy import (
     Subquery,
     Text,
     and_,
+    any_,
     bindparam,
     cast,
-    column,
     delete,
+    exc,
     func,
     insert,
     literal,
     select,
-    table,
     text,
 )
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from adk_memory._ranking import Vector
+from adk_memory._ranking import Question, Vector
+from adk_memory._scope import Scope
 from adk_memory._sql.columns import HalfVector
+from adk_memory._sql.dialect import Addition, Found, Result
 from adk_memory._sql.metadata import postgres_condition
+from adk_memory._sql.postgres_add import add
+from adk_memory._sql.postgres_find import cosine, find
+from adk_memory._sql.postgres_text import SEARCH, any_of, every_of, holding, lexeme, lexemes, scope_lexeme, tsquery
 from adk_memory._sql.scope import Sight
 from adk_memory._sql.service import SqlMemoryService
-from adk_memory._sql.tables import SEARCH_TABLE, EmbeddingRow, EntryRow
+from adk_memory._sql.tables import EmbeddingRow, EntryRow
 from adk_memory._sql.urls import postgres_url
 from adk_memory.embedding import EmbeddingProvider
 from adk_memory.errors import ConfigurationError
 from adk_memory.filters import Metadata
 
-_search = table(
-    SEARCH_TABLE,
-    column("scope_id", BigInteger),
-    column("entry_id", BigInteger),
-    column("terms", Text),
-    column("lexemes", postgresql.TSVECTOR),
-)
-_LAST_PLACE = 16_383  # a tsvector has no place beyond it, and no more than 256 of one lexeme
 _VECTOR_COLUMN = text(
     """
     SELECT t.typname, n.nspname
@@ -70,10 +67,10 @@ class PostgresMemoryService(SqlMemoryService):
 
 
 def open_engine(url: str) -> AsyncEngine:
-    """Return an engine of our own; a connection that died in the pool is replaced before it is used."""
+    """Return an engine of our own."""
     target, arguments = postgres_url(url)
     try:
-        return create_async_engine(target, hide_parameters=True, pool_pre_ping=True, connect_args=arguments)
+        return create_async_engine(target, hide_parameters=True, connect_args=arguments)
     except ModuleNotFoundError as error:
         raise ConfigurationError('Postgres needs a driver: pip install "adk-memory[postgres]"') from error
 
@@ -81,76 +78,86 @@ def open_engine(url: str) -> AsyncEngine:
 class PostgresDialect:
     name = "postgresql"
     connections_need_their_loop = True
-    index_statement: Insert = insert(_search).values(
+    index_statement: Insert = insert(SEARCH).values(
         lexemes=cast(bindparam("prepared", type_=Text), postgresql.TSVECTOR)
     )
+    plans_ahead = True  # a transaction costs a journey to begin and one to end, and keeps other writers waiting
 
     def __init__(self) -> None:
         self._vector_schema: str | None = None
 
-    @asynccontextmanager
-    async def reading(self, engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
-        async with engine.connect() as connection:
-            await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-            yield connection
+    async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+        return await self._on_connection(engine.execution_options(isolation_level="AUTOCOMMIT"), work)
 
-    @asynccontextmanager
-    async def writing(self, engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
+    async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+        def transaction(connection: Connection) -> Result:
+            with connection.begin():
+                return work(connection)
+
+        # Locks on scope rows order the writers; each then has to see what the one before it committed.
+        return await self._on_connection(engine.execution_options(isolation_level="READ COMMITTED"), transaction)
+
+    async def _on_connection(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+        try:
+            async with engine.connect() as connection:
+                return await connection.run_sync(work)
+        except exc.DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+        # It had died in the pool, where all others of its age have been replaced by now. To ask each for a sign of
+        # life, before it is used, would cost every call a journey.
         async with engine.connect() as connection:
-            # Locks on scope rows order the writers; each then has to see what the one before it committed.
-            await connection.execution_options(isolation_level="READ COMMITTED")
-            yield connection
-            await connection.commit()
+            return await connection.run_sync(work)
+
+    def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
+        # One parameter, however many values: the statement is prepared once.
+        kind = BigInteger if isinstance(column.type, BigInteger) else Text
+        among: ColumnElement[bool] = column == any_(literal(list(values), ARRAY(kind)))
+        return among
+
+    def add(self, connection: Connection, addition: Addition) -> bool:
+        return add(connection, addition, self._halfvec_name)
 
     def insert(self, row: type[Any]) -> postgresql.Insert:
         return postgresql.insert(row)
 
     def index(self, scope_id: int, entry_id: int, terms: Sequence[str]) -> Mapping[str, object]:
-        places: dict[str, list[int]] = {f"@{scope_id}": [1]}
-        for place, term in enumerate(terms, 1):
-            places.setdefault(term, []).append(min(place, _LAST_PLACE))
-        lexemes = " ".join(f"{_lexeme(term)}:{','.join(map(str, found[:256]))}" for term, found in places.items())
-        return {"scope_id": scope_id, "entry_id": entry_id, "terms": " ".join(terms), "prepared": lexemes}
+        prepared = f"{lexeme(scope_lexeme(scope_id))} {lexemes(terms)}"
+        return {"scope_id": scope_id, "entry_id": entry_id, "terms": " ".join(terms), "prepared": prepared}
 
     def unindex(self, sight: Sight, entry_ids: Select[Any]) -> Delete:
-        return delete(_search).where(_search.c.scope_id.in_(sight.scope_ids), _search.c.entry_id.in_(entry_ids))
+        return delete(SEARCH).where(SEARCH.c.scope_id.in_(sight.scope_ids), SEARCH.c.entry_id.in_(entry_ids))
 
     def metadata_condition(self, condition: Metadata) -> ColumnElement[bool]:
         return postgres_condition(condition)
 
-    def matching(self, sight: Sight, terms: Sequence[str], *, every: bool) -> Subquery:
-        words = (" & " if every else " | ").join(map(_lexeme, terms))
-        return select(_search.c.entry_id).where(self._holding(sight, words)).subquery("matched")
+    def query(self, sight: Sight, terms: Sequence[str], *, every: bool) -> str:
+        words = every_of(terms) if every else any_of(terms)
+        return f"({any_of(map(scope_lexeme, sight.scope_ids))}) & ({words})"
 
-    def _holding(self, sight: Sight, words: str) -> ColumnElement[bool]:
-        scopes = " | ".join(_lexeme(f"@{scope_id}") for scope_id in sight.scope_ids)
-        # A GIN index knows no scopes, but each entry has a lexeme that names its own: the index then meets the
-        # scope's entries only. `+ 0` keeps the equality beside it a mere check of the rows that were found.
-        return and_(
-            _search.c.lexemes.op("@@")(_tsquery(f"({scopes}) & ({words})")),
-            (_search.c.scope_id + 0).in_(sight.scope_ids),
-        )
+    def matching(self, sight: Sight, query: Any) -> Subquery:
+        return select(SEARCH.c.entry_id).where(holding(sight, query)).subquery("matched")
 
     def weightiest(self, sight: Sight, weights: Mapping[str, float], limit: int) -> Subquery:
         # For one lexeme, ts_rank grows with its number much as BM25 does; of several it knows no rarity.
         weighed = sum(
-            (literal(weight, Float) * func.ts_rank(_search.c.lexemes, _tsquery(_lexeme(term)))
+            (literal(weight, Float) * func.ts_rank(SEARCH.c.lexemes, tsquery(lexeme(term)))
              for term, weight in weights.items()),
             start=literal(0.0, Float),
         )  # fmt: skip
-        holding = select(_search.c.entry_id).where(self._holding(sight, " | ".join(map(_lexeme, weights))))
-        best_first = (weighed.desc(), _search.c.entry_id)
-        return sight.narrow(holding, _search.c.entry_id).order_by(*best_first).limit(limit).subquery("heaviest")
+        found = select(SEARCH.c.entry_id).where(holding(sight, self.query(sight, list(weights), every=False)))
+        best_first = (weighed.desc(), SEARCH.c.entry_id)
+        return sight.narrow(found, SEARCH.c.entry_id).order_by(*best_first).limit(limit).subquery("heaviest")
 
     def with_terms(self, entries: Select[Any]) -> Select[Any]:
-        same = and_(_search.c.scope_id == EntryRow.scope_id, _search.c.entry_id == EntryRow.id)
-        return entries.add_columns(_search.c.terms).join(_search, same)
+        same = and_(SEARCH.c.scope_id == EntryRow.scope_id, SEARCH.c.entry_id == EntryRow.id)
+        return entries.add_columns(SEARCH.c.terms).join(SEARCH, same)
 
-    def read_terms(self, stored: str) -> list[str]:
+    def read_terms(self, stored: str, scope_id: int) -> list[str]:
         return stored.split(" ")
 
-    async def check_vectors(self, connection: AsyncConnection) -> None:
-        kind, schema = (await connection.execute(_VECTOR_COLUMN)).one()
+    def check_vectors(self, connection: Connection) -> None:
+        kind, schema = connection.execute(_VECTOR_COLUMN).one()
         if kind != "halfvec":
             raise ConfigurationError(
                 "an embedder needs the pgvector extension, which this database lacks; have its administrator run "
@@ -169,33 +176,39 @@ class PostgresDialect:
     def vector_parameters(self, entry_id: int, vector: Vector) -> Mapping[str, object]:
         return {"entry": entry_id, "floats": vector.tolist()}
 
-    async def nearest(
-        self, connection: AsyncConnection, sight: Sight, model_id: int, vector: Vector, count: int
+    def find(
+        self,
+        connection: Connection,
+        scope: Scope,
+        question: Question,
+        model_id: int | None,
+        passing: ColumnElement[bool] | None,
+    ) -> Found:
+        return find(connection, self.distance, scope, question, model_id, passing)
+
+    def nearest(
+        self, connection: Connection, sight: Sight, model_id: int, vector: Vector, count: int
     ) -> dict[int, float]:
-        distance = self._distance(vector).label("distance")
-        rows = await connection.execute(
+        distance = self.distance(literal(vector.tolist(), ARRAY(REAL))).label("distance")
+        rows = connection.execute(
             sight.vectors(model_id, EmbeddingRow.entry_id, distance).order_by(distance).fetch(count, with_ties=True)
         )
-        return {row.entry_id: min(1.0, max(0.0, 1.0 - row.distance)) for row in rows}
+        return {row.entry_id: cosine(row.distance) for row in rows}
 
-    def _distance(self, vector: Vector) -> Any:
+    def distance(self, vector: Any) -> Any:
+        """Return the distance, one minus the cosine, of a stored vector to an array of numbers."""
         operator = f"OPERATOR({_quoted(self._vector_schema or 'public')}.<=>)"
         # In a query of its own the parameter is cast once, not for each row.
-        parameter = select(self._halfvec(literal(vector.tolist(), ARRAY(REAL)))).scalar_subquery()
+        parameter = select(self._halfvec(vector)).scalar_subquery()
         return EmbeddingRow.vector.op(operator, return_type=Float())(parameter)
+
+    @property
+    def _halfvec_name(self) -> str:
+        return f"{_quoted(self._vector_schema or 'public')}.halfvec"
 
     def _halfvec(self, floats: Any) -> Any:
         # asyncpg sends an array of floats in binary form; pgvector turns it into its own type on the server.
         return cast(cast(floats, ARRAY(REAL)), HalfVector(self._vector_schema))
-
-
-def _tsquery(query: str) -> ColumnElement[Any]:
-    return cast(literal(query, Text), postgresql.TSQUERY)
-
-
-def _lexeme(term: str) -> str:
-    quoted = term.replace("\\", "\\\\").replace("'", "''")
-    return f"'{quoted}'"
 
 
 def _quoted(name: str) -> str:

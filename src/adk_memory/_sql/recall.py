@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Select, Subquery, and_, false, func, literal, or_, select, union_all
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Subquery,
+    Text,
+    and_,
+    bindparam,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    union_all,
+)
 
 from adk_memory import _analysis
 from adk_memory._ranking import (
@@ -23,24 +38,24 @@ from adk_memory._ranking import (
     term_weights,
 )
 from adk_memory._records import Record
-from adk_memory._sql.dialect import Dialect
-from adk_memory._sql.scope import GLOBAL_KEY, Sight
+from adk_memory._scope import Scope
+from adk_memory._sql.columns import instant, instant_number
+from adk_memory._sql.dialect import POOL, Dialect, Found
+from adk_memory._sql.prepared import execute
+from adk_memory._sql.scope import GLOBAL_KEY, Sight, look
 from adk_memory._sql.tables import EmbeddingRow, EntryRow
-from adk_memory._validation import microseconds
 from adk_memory.types import Memory
 
-_POOL = 1_000
-"""Up to so many matching entries are all scored exactly; of more, the weightiest and what stands around them."""
 _WEIGHED = 0.95
 """The share of a query's weight whose terms choose the pool."""
 _AROUND = 2_000
 """At most so many entries of the best sessions join a pool that does not hold all matches."""
 
 
-async def recall(
-    connection: AsyncConnection,
+def recall(
+    connection: Connection,
     dialect: Dialect,
-    sight: Sight,
+    scope: Scope,
     question: Question,
     model_id: int | None,
     *,
@@ -51,19 +66,65 @@ async def recall(
 
     What does not fulfil ``passing`` is no answer, but its words take part in the scores of what does.
     """
-    if not sight:
-        return [], False
-    narrowed = sight.narrowed(passing)
-    shares, candidates = await _keyword_leg(connection, dialect, sight, narrowed, question)
-    near = await _vector_leg(connection, dialect, narrowed, question, model_id, candidates)
+    found = dialect.find(connection, scope, question, model_id, passing)
+    sight = found.sight
+    matches = found.matches
+    if matches is None:
+        sight = look(connection, scope)
+        shares, matches = _pooled_keyword_leg(connection, dialect, sight, sight.narrowed(passing), question)
+    else:
+        # All matches at hand, the frequency of each term is at hand too.
+        frequency = document_frequency(question.terms, (match.terms for match in matches.values()))
+        collection = Collection(sight.entry_count, sight.term_count, frequency)
+        shares = keyword_shares(question.terms, matches.values(), collection)
+    candidates = {**found.nearest, **matches}
+    near = nearest(found.cosines, candidates, question.nearest)
     answers = ranked(question, shares, near, candidates)
-    partial = question.mode != "keyword" and await _vectors(connection, sight, model_id) < sight.entry_count
-    return await _memories(connection, sight, answers, explain=explain), partial
+    partial = question.mode != "keyword" and found.vectors < sight.entry_count
+    return _memories(connection, dialect, sight, answers, found.rows, explain=explain), partial
+
+
+def find_by_steps(
+    connection: Connection,
+    dialect: Dialect,
+    scope: Scope,
+    question: Question,
+    model_id: int | None,
+    passing: ColumnElement[bool] | None,
+) -> Found:
+    """Look up what answers a question, leg by leg: where a statement costs no journey."""
+    sight = look(connection, scope)
+    narrowed = sight.narrowed(passing)
+    matches: dict[int, Candidate] | None = {}
+    if sight and question.mode != "vector":
+        shape = (dialect, len(sight.scope_ids), passing)
+        query = {"query": dialect.query(sight, question.terms, every=False)}
+        rows = execute(connection, _matches, shape, sight.parameters | query, reused=passing is None)
+        matches = _candidates(dialect, rows)
+        if len(matches) > POOL:
+            matches = None
+    cosines: Mapping[int, float] = {}
+    near: dict[int, Candidate] = {}
+    vectors = 0
+    if sight and question.vector is not None and model_id is not None:
+        cosines = dialect.nearest(connection, narrowed, model_id, question.vector, question.nearest)
+        unseen = sorted(cosines.keys() - (matches or {}).keys())
+        statement = sight.entries(*CANDIDATE_COLUMNS).where(dialect.among(EntryRow.id, unseen))
+        near = {row.id: candidate(row, ()) for row in connection.execute(statement)} if unseen else {}
+    if sight and question.mode != "keyword" and model_id is not None:
+        vectors = connection.scalar(sight.vectors(model_id, func.count(EmbeddingRow.entry_id))) or 0
+    return Found(sight, matches, cosines, near, vectors, {})
+
+
+def _matches(dialect: Dialect, scopes: int, passing: ColumnElement[bool] | None) -> Select[Any]:
+    sight = Sight.of_parameters(scopes)
+    matched = dialect.matching(sight, bindparam("query", type_=Text))
+    return _those(dialect, sight.narrowed(passing), select(matched.c.entry_id).limit(POOL + 1))
 
 
 def memory(row: Any, sight: Sight, answer: Ranked | None = None, *, explain: bool = False) -> Memory:
     """Return the memory in a row of `ENTRY_COLUMNS`."""
-    record = Record(row.entry_key, row.author, row.timestamp, row.content, "", row.metadata)
+    record = Record(row.entry_key, row.author, instant(row.timestamp), row.content, "", row.metadata)
     session_id = None if row.session_key == GLOBAL_KEY else row.session_key
     score = None if answer is None else answer.score
     explanation = answer.evidence.parts() if explain and answer is not None else None
@@ -82,7 +143,7 @@ ENTRY_COLUMNS = (
 )
 
 
-_CANDIDATE_COLUMNS = (
+CANDIDATE_COLUMNS = (
     EntryRow.id,
     EntryRow.scope_id,
     EntryRow.session_key,
@@ -92,40 +153,25 @@ _CANDIDATE_COLUMNS = (
 )
 
 
-async def _keyword_leg(
-    connection: AsyncConnection, dialect: Dialect, sight: Sight, narrowed: Sight, question: Question
-) -> tuple[dict[int, float], dict[int, Candidate]]:
-    if question.mode == "vector":
-        return {}, {}
-    matched = dialect.matching(sight, question.terms, every=False)
-    candidates = await _candidates(connection, dialect, sight, select(matched.c.entry_id).limit(_POOL + 1), narrowed)
-    if len(candidates) > _POOL:
-        return await _pooled_keyword_leg(connection, dialect, sight, narrowed, question)
-    # All matches at hand, the frequency of each term is at hand too.
-    frequency = document_frequency(question.terms, (found.terms for found in candidates.values()))
-    collection = Collection(sight.entry_count, sight.term_count, frequency)
-    return keyword_shares(question.terms, candidates.values(), collection), candidates
-
-
-async def _pooled_keyword_leg(
-    connection: AsyncConnection, dialect: Dialect, sight: Sight, narrowed: Sight, question: Question
+def _pooled_keyword_leg(
+    connection: Connection, dialect: Dialect, sight: Sight, narrowed: Sight, question: Question
 ) -> tuple[dict[int, float], dict[int, Candidate]]:
     """Score the entries that hold most of the query's weight, and then what stands around the best of them."""
-    frequency = await _document_frequency(connection, dialect, sight, question.terms)
+    frequency = _document_frequency(connection, dialect, sight, question.terms)
     collection = Collection(sight.entry_count, sight.term_count, frequency)
     weights = term_weights(question.terms, collection)
     weightiest = _weightiest(dialect, sight, weights)
-    candidates = await _candidates(connection, dialect, sight, select(weightiest.c.entry_id), narrowed)
+    candidates = _candidates(dialect, connection.execute(_those(dialect, narrowed, select(weightiest.c.entry_id))))
     shares = keyword_shares(question.terms, candidates.values(), collection)
-    around = await _around(connection, dialect, sight, lenders(shares, candidates), narrowed)
+    around = _around(connection, dialect, sight, lenders(shares, candidates), narrowed)
     candidates = around | candidates
     if narrowed.passing is not None:
-        candidates |= await _passing_candidates(connection, dialect, sight, narrowed, question, weights)
+        candidates |= _passing_candidates(connection, dialect, sight, narrowed, question, weights)
     return keyword_shares(question.terms, candidates.values(), collection), candidates
 
 
-async def _passing_candidates(
-    connection: AsyncConnection,
+def _passing_candidates(
+    connection: Connection,
     dialect: Dialect,
     sight: Sight,
     narrowed: Sight,
@@ -133,22 +179,26 @@ async def _passing_candidates(
     weights: Mapping[str, float],
 ) -> dict[int, Candidate]:
     """Return all matches that pass the filter, or the weightiest of too many."""
-    matched = dialect.matching(sight, question.terms, every=False)
-    passing = narrowed.narrow(select(matched.c.entry_id), matched.c.entry_id).limit(_POOL + 1)
-    found = await _candidates(connection, dialect, sight, passing, narrowed)
-    if len(found) > _POOL:
+    matched = dialect.matching(sight, dialect.query(sight, question.terms, every=False))
+    passing = narrowed.narrow(select(matched.c.entry_id), matched.c.entry_id).limit(POOL + 1)
+    found = _candidates(dialect, connection.execute(_those(dialect, narrowed, passing)))
+    if len(found) > POOL:
         weightiest = _weightiest(dialect, narrowed, weights)
-        found = await _candidates(connection, dialect, sight, select(weightiest.c.entry_id), narrowed)
+        found = _candidates(dialect, connection.execute(_those(dialect, narrowed, select(weightiest.c.entry_id))))
     return found
 
 
-async def _candidates(
-    connection: AsyncConnection, dialect: Dialect, sight: Sight, pool: Select[Any], narrowed: Sight
-) -> dict[int, Candidate]:
+def _those(dialect: Dialect, narrowed: Sight, entry_ids: Select[Any]) -> Select[Any]:
+    """Select the candidates among the entries in sight, whether they pass the filter that narrows it or not."""
     # Not joined: SQLite may put the entries first, and run a MATCH for each of them.
-    statement = sight.entries(*_CANDIDATE_COLUMNS, narrowed.passes).where(EntryRow.id.in_(pool))
-    rows = await connection.execute(dialect.with_terms(statement))
-    return {row.id: _candidate(row, dialect.read_terms(row.terms), passes=bool(row.passes)) for row in rows}
+    in_sight = narrowed.narrowed(None).entries(*CANDIDATE_COLUMNS, narrowed.passes)
+    return dialect.with_terms(in_sight.where(EntryRow.id.in_(entry_ids)))
+
+
+def _candidates(dialect: Dialect, rows: Iterable[Any]) -> dict[int, Candidate]:
+    return {
+        row.id: candidate(row, dialect.read_terms(row.terms, row.scope_id), passes=bool(row.passes)) for row in rows
+    }
 
 
 def _weightiest(dialect: Dialect, sight: Sight, weights: Mapping[str, float]) -> Subquery:
@@ -160,11 +210,11 @@ def _weightiest(dialect: Dialect, sight: Sight, weights: Mapping[str, float]) ->
         wanted -= weight
         if wanted <= 0:
             break
-    return dialect.weightiest(sight, heavy, _POOL)
+    return dialect.weightiest(sight, heavy, POOL)
 
 
-async def _around(
-    connection: AsyncConnection,
+def _around(
+    connection: Connection,
     dialect: Dialect,
     sight: Sight,
     lending: Sequence[Candidate],
@@ -179,35 +229,14 @@ async def _around(
         false(),
         *(and_(EntryRow.scope_id == scope_id, EntryRow.session_key.in_(keys)) for scope_id, keys in sessions.items()),
     )
-    statement = sight.entries(*_CANDIDATE_COLUMNS, narrowed.passes).where(in_them).limit(_AROUND)
-    rows = await connection.execute(dialect.with_terms(statement))
-    return {row.id: _candidate(row, dialect.read_terms(row.terms), passes=bool(row.passes)) for row in rows}
+    statement = sight.entries(*CANDIDATE_COLUMNS, narrowed.passes).where(in_them).limit(_AROUND)
+    return _candidates(dialect, connection.execute(dialect.with_terms(statement)))
 
 
-async def _vector_leg(
-    connection: AsyncConnection,
-    dialect: Dialect,
-    sight: Sight,
-    question: Question,
-    model_id: int | None,
-    candidates: dict[int, Candidate],
-) -> list[tuple[int, float]]:
-    """Return the nearest entries and their cosines, and add them to ``candidates``."""
-    if question.vector is None or model_id is None:
-        return []
-    found = await dialect.nearest(connection, sight, model_id, question.vector, question.nearest)
-    unseen = sorted(found.keys() - candidates.keys())
-    if unseen:
-        statement = sight.entries(*_CANDIDATE_COLUMNS).where(EntryRow.id.in_(unseen))
-        for row in await connection.execute(statement):
-            candidates[row.id] = _candidate(row, ())
-    return nearest(found, candidates, question.nearest)
-
-
-def _candidate(row: Any, terms: Sequence[str], *, passes: bool = True) -> Candidate:
+def candidate(row: Any, terms: Sequence[str], *, passes: bool = True) -> Candidate:
     return Candidate(
         id=row.id,
-        instant=microseconds(row.timestamp),
+        instant=instant_number(row.timestamp),
         session=None if row.session_key == GLOBAL_KEY else (row.scope_id, row.session_key),
         position=row.position,
         author=_analysis.name_words(row.author),
@@ -216,31 +245,40 @@ def _candidate(row: Any, terms: Sequence[str], *, passes: bool = True) -> Candid
     )
 
 
-async def _document_frequency(
-    connection: AsyncConnection, dialect: Dialect, sight: Sight, terms: Sequence[str]
-) -> dict[str, int]:
+def _document_frequency(connection: Connection, dialect: Dialect, sight: Sight, terms: Sequence[str]) -> dict[str, int]:
     counts = [
         select(literal(number).label("number"), func.count().label("entries")).select_from(
-            dialect.matching(sight, [term], every=False)
+            dialect.matching(sight, dialect.query(sight, [term], every=False))
         )
         for number, term in enumerate(terms)
     ]
-    rows = await connection.execute(union_all(*counts))
+    rows = connection.execute(union_all(*counts))
     return {terms[row.number]: row.entries for row in rows}
 
 
-async def _memories(
-    connection: AsyncConnection, sight: Sight, answers: Sequence[Ranked], *, explain: bool
+def _memories(
+    connection: Connection,
+    dialect: Dialect,
+    sight: Sight,
+    answers: Sequence[Ranked],
+    rows: Mapping[int, Any],
+    *,
+    explain: bool,
 ) -> list[Memory]:
-    if not answers:
-        return []
-    statement = sight.entries(*ENTRY_COLUMNS).where(EntryRow.id.in_([answer.id for answer in answers]))
-    rows = {row.id: row for row in await connection.execute(statement)}
-    return [memory(rows[answer.id], sight, answer, explain=explain) for answer in answers]
+    unread = [answer.id for answer in answers if answer.id not in rows]
+    if unread:
+        size = 1 << (len(unread) - 1).bit_length()  # few statements, for all numbers of answers
+        entry_ids = dict(zip(_entry_parameters(size), chain(unread, repeat(unread[-1])), strict=False))
+        read = execute(connection, _reading, (len(sight.scope_ids), size), sight.parameters | entry_ids)
+        rows = {**rows, **{row.id: row for row in read}}
+    # One that is gone was erased since it was found.
+    return [memory(rows[answer.id], sight, answer, explain=explain) for answer in answers if answer.id in rows]
 
 
-async def _vectors(connection: AsyncConnection, sight: Sight, model_id: int | None) -> int:
-    if model_id is None:
-        return 0
-    counted: int | None = await connection.scalar(sight.vectors(model_id, func.count(EmbeddingRow.entry_id)))
-    return counted or 0
+def _reading(scopes: int, size: int) -> Select[Any]:
+    entry_ids = [bindparam(name, type_=BigInteger) for name in _entry_parameters(size)]
+    return Sight.of_parameters(scopes).entries(*ENTRY_COLUMNS).where(EntryRow.id.in_(entry_ids))
+
+
+def _entry_parameters(size: int) -> list[str]:
+    return [f"entry_{number}" for number in range(size)]

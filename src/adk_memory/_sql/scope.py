@@ -5,36 +5,53 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 from sqlalchemy import (
+    CTE,
+    BigInteger,
     ColumnElement,
+    Connection,
     Delete,
     Label,
     Select,
+    Text,
     Update,
     and_,
+    any_,
     bindparam,
     delete,
     false,
+    func,
     or_,
     select,
     true,
     update,
 )
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adk_memory._scope import Scope
+from adk_memory._sql.prepared import execute
 from adk_memory._sql.tables import ENTRIES, EmbeddingRow, EntryRow, ScopeRow
 
 GLOBAL_KEY = ""
 """The project key of the global entries; a project id is never empty."""
 
 
+_SEEN: tuple[Any, ...] = (
+    ScopeRow.id,
+    ScopeRow.project_key,
+    ScopeRow.entry_count,
+    ScopeRow.term_count,
+    ScopeRow.version,
+)
+
+
 class Sight:
     """The scopes that one call may touch, found once; statements made from it reach no entry outside of them.
 
-    ``entry_count`` and ``term_count`` say how many entries with terms were in the scopes then, and of how many terms.
+    ``entry_count`` and ``term_count`` say how many entries with terms were in the scopes then, and of how many terms;
+    ``version`` is that of a single scope.
     ``passing`` is the condition of a filter that narrows the sight, or `None`.
     """
 
@@ -44,20 +61,43 @@ class Sight:
         *,
         entry_count: int = 0,
         term_count: int = 0,
+        version: int = 0,
         passing: ColumnElement[bool] | None = None,
     ) -> None:
         self._projects = dict(projects)
-        self.scope_ids = sorted(projects)
+        self.scope_ids: list[Any] = sorted(projects)
         self.entry_count = entry_count
         self.term_count = term_count
+        self.version = version
         self.passing = passing
+        self._found: ColumnElement[Any] | None = None
+
+    @classmethod
+    def of_parameters(cls, scopes: int) -> Sight:
+        """Return a sight for statements that are prepared: its scopes are those of `parameters`."""
+        sight = cls({})
+        sight.scope_ids = [bindparam(name, type_=BigInteger) for name in _scope_parameters(scopes)]
+        return sight
+
+    @classmethod
+    def of_scopes(cls, scopes: CTE) -> Sight:
+        """Return a sight for a statement that finds the scopes itself."""
+        sight = cls({})
+        sight._found = any_(func.array(select(scopes.c.id).scalar_subquery()))
+        return sight
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        return dict(zip(_scope_parameters(len(self.scope_ids)), self.scope_ids, strict=True))
 
     def __bool__(self) -> bool:
         return bool(self.scope_ids)
 
     def narrowed(self, passing: ColumnElement[bool] | None) -> Sight:
         """Return this sight without the entries that do not fulfil a condition; the counters stay."""
-        return Sight(self._projects, entry_count=self.entry_count, term_count=self.term_count, passing=passing)
+        narrowed = copy(self)
+        narrowed.passing = passing
+        return narrowed
 
     def project_id(self, scope_id: int) -> str | None:
         return self._projects[scope_id]
@@ -66,17 +106,22 @@ class Sight:
         """Select columns of the entries in sight."""
         return select(*columns).where(self._in_sight())
 
-    def vectors(self, model_id: int, *columns: Any) -> Select[Any]:
+    def vectors(self, model_id: Any, *columns: Any) -> Select[Any]:
         """Select columns of the vectors in sight that one model made."""
-        made = select(*columns).where(EmbeddingRow.scope_id.in_(self.scope_ids), EmbeddingRow.model_id == model_id)
+        made = select(*columns).where(self.within(EmbeddingRow.scope_id), EmbeddingRow.model_id == model_id)
         return self.narrow(made, EmbeddingRow.entry_id)
+
+    def within(self, scope_id: Any) -> ColumnElement[bool]:
+        """Return whether a scope is in sight."""
+        within: ColumnElement[bool] = scope_id.in_(self.scope_ids) if self._found is None else scope_id == self._found
+        return within
 
     def narrow(self, found: Select[Any], entry_id: Any) -> Select[Any]:
         """Leave out, where a filter narrows the sight, the rows whose entries do not pass it."""
         if self.passing is None:
             return found
         # Not an IN: Postgres, expecting few entries to pass, would search anew for each of many.
-        passes = select(self.passing).where(EntryRow.scope_id.in_(self.scope_ids), EntryRow.id == entry_id)
+        passes = select(self.passing).where(self.within(EntryRow.scope_id), EntryRow.id == entry_id)
         return found.where(passes.correlate_except(EntryRow).scalar_subquery())
 
     def rewrite(self, values: Mapping[str, Any]) -> Update:
@@ -92,10 +137,10 @@ class Sight:
     def erase_vectors(self, condition: ColumnElement[bool]) -> Delete:
         """Erase the vectors, of all models, of the entries in sight that fulfil the condition."""
         erased = self.entries(EntryRow.id).where(condition)
-        return delete(EmbeddingRow).where(EmbeddingRow.scope_id.in_(self.scope_ids), EmbeddingRow.entry_id.in_(erased))
+        return delete(EmbeddingRow).where(self.within(EmbeddingRow.scope_id), EmbeddingRow.entry_id.in_(erased))
 
     def erase_scopes(self) -> Delete:
-        return delete(ScopeRow).where(ScopeRow.id.in_(self.scope_ids))
+        return delete(ScopeRow).where(self.within(ScopeRow.id))
 
     @property
     def passes(self) -> Label[bool]:
@@ -103,48 +148,76 @@ class Sight:
         return self._passing().label("passes")
 
     def _in_sight(self) -> ColumnElement[bool]:
-        return and_(EntryRow.scope_id.in_(self.scope_ids), self._passing())
+        return and_(self.within(EntryRow.scope_id), self._passing())
 
     def _passing(self) -> ColumnElement[bool]:
         return true() if self.passing is None else self.passing
 
 
-async def look(connection: AsyncConnection, scope: Scope, *, lock: bool = False) -> Sight:
+def look(connection: Connection, scope: Scope, *, lock: bool = False) -> Sight:
     """Find the scopes that ``scope`` names and that exist; with ``lock`` no other writer changes them meanwhile.
 
     Locks are taken in the order of their ids, so that two callers can't wait for each other.
     """
-    columns = select(ScopeRow.id, ScopeRow.project_key, ScopeRow.entry_count, ScopeRow.term_count)
-    if scope.projects is None:
-        found = columns.where(ScopeRow.app_name == scope.app_name, ScopeRow.user_id == scope.user_id)
-    else:
-        found = columns.where(ScopeRow.fingerprint.in_([fingerprint(scope, project) for project in scope.projects]))
-    found = found.order_by(ScopeRow.id)
-    rows = (await connection.execute(found.with_for_update() if lock else found)).all()
+    shape = (None if scope.projects is None else len(scope.projects), lock)
+    rows = execute(connection, _looking, shape, scope_parameters(scope)).all()
     return Sight(
-        {row.id: None if row.project_key == GLOBAL_KEY else row.project_key for row in rows},
+        {row.id: project_of(row.project_key) for row in rows},
         entry_count=sum(row.entry_count for row in rows),
         term_count=sum(row.term_count for row in rows),
+        version=rows[0].version if rows else 0,
     )
 
 
-async def count(connection: AsyncConnection, deltas: Mapping[int, tuple[int, int]]) -> None:
-    """Add to the counters of scopes, which the caller has locked: entries with terms, and their terms, by scope."""
+def _looking(projects: int | None, lock: bool) -> Select[Any]:
+    found = scopes_of_parameters(projects).order_by(ScopeRow.id)
+    return found.with_for_update() if lock else found
+
+
+def scopes_of_parameters(projects: int | None) -> Select[Any]:
+    """Select the scopes of `scope_parameters`, those of so many projects, or of all."""
+    found: Select[Any] = select(*_SEEN)
+    if projects is None:
+        return found.where(ScopeRow.app_name == bindparam("app_name"), ScopeRow.user_id == bindparam("user_id"))
+    fingerprints = [bindparam(f"project_{number}", type_=Text) for number in range(projects)]
+    return found.where(ScopeRow.fingerprint.in_(fingerprints))
+
+
+def scope_parameters(scope: Scope) -> dict[str, str]:
+    if scope.projects is None:
+        return {"app_name": scope.app_name, "user_id": scope.user_id}
+    return {f"project_{number}": fingerprint(scope, project) for number, project in enumerate(scope.projects)}
+
+
+def project_of(project_key: str) -> str | None:
+    return None if project_key == GLOBAL_KEY else project_key
+
+
+def claim(connection: Connection, dialect_insert: Any, scope: Scope, project_id: str | None) -> Sight:
+    """Find or make the scope of one project, and lock it: its writers come one after the other."""
+    statement = dialect_insert(ScopeRow).values(new_scope(scope, project_id))
+    # An update that changes nothing is what locks the row, and returns it, where it is there already.
+    statement = statement.on_conflict_do_update(
+        index_elements=[ScopeRow.fingerprint], set_={"project_key": statement.excluded.project_key}
+    )
+    row = connection.execute(statement.returning(ScopeRow.id, ScopeRow.version)).one()
+    return Sight({row.id: project_id}, version=row.version)
+
+
+def count(connection: Connection, deltas: Mapping[int, tuple[int, int]]) -> None:
+    """Note a change of scopes, which the caller has locked, and what it adds: entries with terms, and their terms."""
     statement = (
         update(ScopeRow)
         .where(ScopeRow.id == bindparam("scope"))
         .values(
             entry_count=ScopeRow.entry_count + bindparam("entries"),
             term_count=ScopeRow.term_count + bindparam("terms"),
+            version=ScopeRow.version + 1,
         )
     )
-    rows = [
-        {"scope": scope_id, "entries": entries, "terms": terms}
-        for scope_id, (entries, terms) in deltas.items()
-        if entries or terms
-    ]
+    rows = [{"scope": scope_id, "entries": entries, "terms": terms} for scope_id, (entries, terms) in deltas.items()]
     if rows:
-        await connection.execute(statement, rows)
+        connection.execute(statement, rows)
 
 
 def new_scope(scope: Scope, project_id: str | None) -> dict[str, str | int]:
@@ -156,9 +229,14 @@ def new_scope(scope: Scope, project_id: str | None) -> dict[str, str | int]:
         "project_key": GLOBAL_KEY if project_id is None else project_id,
         "entry_count": 0,
         "term_count": 0,
+        "version": 0,
     }
 
 
 def fingerprint(scope: Scope, project_id: str | None) -> str:
     identity = json.dumps([scope.app_name, scope.user_id, project_id])
     return hashlib.sha256(identity.encode()).hexdigest()
+
+
+def _scope_parameters(scopes: int) -> list[str]:
+    return [f"scope_{number}" for number in range(scopes)]

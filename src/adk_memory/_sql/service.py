@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
-from sqlalchemy import ColumnElement, select, true
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy import ColumnElement, Connection, select, true
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adk_memory import _analysis, migrate
 from adk_memory._asking import ask
-from adk_memory._paging import cursor, place_of
+from adk_memory._paging import Place, cursor, place_of
 from adk_memory._ranking import Vector
-from adk_memory._records import session_passages, session_records, single_record
+from adk_memory._records import session_records, single_record
 from adk_memory._scope import Scope
-from adk_memory._sql.dialect import Dialect
+from adk_memory._sql.dialect import Dialect, Result, chunks
 from adk_memory._sql.erasing import entries_with_every_word, erase
 from adk_memory._sql.failures import translated
 from adk_memory._sql.filtering import condition
 from adk_memory._sql.listing import entries_in_sight, newest_first
+from adk_memory._sql.models import known_model, register_model
 from adk_memory._sql.recall import recall
-from adk_memory._sql.scope import GLOBAL_KEY, Sight, look
-from adk_memory._sql.tables import EmbeddingModelRow, EntryRow
-from adk_memory._sql.writing import Batch, Known, claim, known, last_turn, passages_to_embed, store
+from adk_memory._sql.scope import GLOBAL_KEY, claim, look
+from adk_memory._sql.tables import EntryRow
+from adk_memory._sql.writing import Batch, Plan, plan, store
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
@@ -34,7 +35,6 @@ from adk_memory._validation import (
     validate_query,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
-from adk_memory.errors import EmbeddingMismatchError
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.service import MemoryService
 from adk_memory.types import (
@@ -48,6 +48,17 @@ from adk_memory.types import (
     SearchRequest,
     SearchResponse,
 )
+
+_ATTEMPTS = 2
+"""So often entries are added by what was seen without a lock, before the scope is locked for it."""
+
+
+class _MissingVectorsError(Exception):
+    """Raised in a transaction, which it undoes: these passages have to be embedded first."""
+
+    def __init__(self, passages: Sequence[str]) -> None:
+        super().__init__()
+        self.passages = passages
 
 
 class SqlMemoryService(MemoryService):
@@ -63,6 +74,7 @@ class SqlMemoryService(MemoryService):
         self._owns_engine = owns_engine
         self._embedder = None if embedder is None else Embedder(embedder)
         self._ready = False
+        self._model_id: int | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def close(self) -> None:
@@ -71,6 +83,7 @@ class SqlMemoryService(MemoryService):
 
     async def migrate(self) -> None:
         self._ready = False
+        self._model_id = None
         await migrate.upgrade(await self._engine_of_this_loop())
 
     async def schema_version(self) -> str | None:
@@ -78,9 +91,9 @@ class SqlMemoryService(MemoryService):
 
     async def health_check(self) -> HealthReport:
         self._ready = False
-        async with self._reading():
-            model = None if self._embedder is None else self._embedder.model
-            return HealthReport(backend=self._dialect.name, schema_version=migrate.HEAD, embedding_model=model)
+        await self._run(lambda connection: connection.scalar(select(1)))
+        model = None if self._embedder is None else self._embedder.model
+        return HealthReport(backend=self._dialect.name, schema_version=migrate.HEAD, embedding_model=model)
 
     async def add_session(
         self,
@@ -118,13 +131,15 @@ class SqlMemoryService(MemoryService):
         question, mode, partial = await ask(self._embedder, request)
         if question is None:
             return SearchResponse(mode=mode)
-        async with self._reading() as connection:
-            sight = await look(connection, scope)
-            model_id = await self._model_id(connection)
-            passing = self._condition(request.filter)
-            memories, unreached = await recall(
-                connection, self._dialect, sight, question, model_id, passing=passing, explain=request.explain
+
+        def work(connection: Connection) -> tuple[list[Memory], bool]:
+            model_id = self._known_model(connection)
+            return recall(
+                connection, self._dialect, scope, question, model_id, passing=passing, explain=request.explain
             )
+
+        passing = self._condition(request.filter)
+        memories, unreached = await self._run(work)
         return SearchResponse(memories=tuple(memories), mode=mode, partial=partial or unreached)
 
     async def get(self, app_name: str, user_id: str, entry_id: str, *, project_id: str | None = None) -> Memory | None:
@@ -159,10 +174,14 @@ class SqlMemoryService(MemoryService):
         scope = Scope.reading(app_name, user_id, project_id)
         limit, filter = validate_limit(limit, DEFAULT_PAGE), validate_filter(filter)
         place = place_of(after, scope, filter)
-        async with self._reading() as connection:
-            sight = (await look(connection, scope)).narrowed(self._condition(filter))
-            memories, end = await newest_first(connection, sight, limit, place)
-            total = await entries_in_sight(connection, sight) if with_total else None
+        passing = self._condition(filter)
+
+        def work(connection: Connection) -> tuple[list[Memory], Place | None, int | None]:
+            sight = look(connection, scope).narrowed(passing)
+            total = entries_in_sight(connection, sight) if with_total else None
+            return *newest_first(connection, sight, limit, place), total
+
+        memories, end, total = await self._run(work)
         following = None if end is None else cursor(end, scope, filter)
         return Page(memories=tuple(memories), next=following, total=total)
 
@@ -182,13 +201,15 @@ class SqlMemoryService(MemoryService):
     ) -> int:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         words = _analysis.required_words(validate_query(query))
-        async with self._reading() if dry_run else self._writing() as connection:
-            sight = await look(connection, scope, lock=not dry_run)
-            row_ids = await entries_with_every_word(connection, self._dialect, sight, words)
-            if not dry_run:
-                for start in range(0, len(row_ids), 1_000):
-                    await erase(connection, self._dialect, sight, EntryRow.id.in_(row_ids[start : start + 1_000]))
-        return len(row_ids)
+
+        def work(connection: Connection) -> int:
+            sight = look(connection, scope, lock=not dry_run)
+            row_ids = entries_with_every_word(connection, self._dialect, sight, words)
+            for ids in () if dry_run else chunks(row_ids):
+                erase(connection, self._dialect, sight, self._dialect.among(EntryRow.id, ids))
+            return len(row_ids)
+
+        return await (self._run(work) if dry_run else self._transact(work))
 
     async def delete_session(
         self,
@@ -209,102 +230,91 @@ class SqlMemoryService(MemoryService):
         return await self._erase(Scope.erasing(app_name, user_id, ALL_PROJECTS), true(), scopes_too=True)
 
     async def _store(self, batch: Batch) -> None:
-        """Write a batch in one transaction; what has to be embedded for it is embedded before, outside of any."""
+        """Write a batch, all or nothing; what has to be embedded for it is embedded outside of any transaction."""
+        await self._register_model()
         vectors: dict[str, Vector | None] = {}
-        if self._embedder is not None:
-            async with self._reading() as connection:
-                sight = await look(connection, batch.scope)
-                model_id = await self._model_id(connection)
-                missing, _, _ = await self._plan(connection, sight, batch, model_id, vectors)
-            vectors = await self._embedder.passages(missing)
-        while missing := await self._write(batch, vectors):
-            # Another writer changed these entries since they were looked at.
-            vectors |= await self._embedder.passages(missing) if self._embedder is not None else {}
+        if self._embedder is not None or self._dialect.plans_ahead:
+            for _ in range(_ATTEMPTS):
+                planned = await self._run(partial(self._plan, batch=batch))
+                vectors |= await self._embedded(self._missing(planned, vectors))
+                by_id = self._by_id(planned, vectors)
+                if not self._dialect.plans_ahead or not planned.only_adds(by_id):
+                    break
+                addition = planned.addition(by_id)
+                if not addition.entries or await self._run(partial(self._dialect.add, addition=addition)):
+                    return None
+        while True:
+            try:
+                return await self._transact(partial(self._store_locked, batch=batch, vectors=vectors))
+            except _MissingVectorsError as missing:
+                # Another writer changed these entries since they were looked at.
+                vectors |= await self._embedded(missing.passages)
 
-    async def _write(self, batch: Batch, vectors: Mapping[str, Vector | None]) -> list[str]:
-        """Write a batch, or return the passages whose vectors are missing for it."""
-        async with self._writing() as connection:
-            sight = await claim(connection, self._dialect, batch)
-            model_id = await self._model_id(connection, register=True)
-            missing, here, passages = await self._plan(connection, sight, batch, model_id, vectors)
-            if missing:
-                await connection.rollback()
-                return missing
-            by_id = {entry_id: vectors[passage] for entry_id, passage in passages.items() if passage in vectors}
-            await store(connection, self._dialect, sight, batch, here, by_id, model_id)
-            return []
+    def _store_locked(self, connection: Connection, batch: Batch, vectors: Mapping[str, Vector | None]) -> None:
+        sight = claim(connection, self._dialect.insert, batch.scope, batch.project_id)
+        planned = plan(connection, self._dialect, sight, batch, self._model_id)
+        if missing := self._missing(planned, vectors):
+            raise _MissingVectorsError(missing)
+        store(connection, self._dialect, planned, self._by_id(planned, vectors))
 
-    async def _plan(
-        self,
-        connection: AsyncConnection,
-        sight: Sight,
-        batch: Batch,
-        model_id: int | None,
-        vectors: Mapping[str, Vector | None],
-    ) -> tuple[list[str], dict[str, Known], dict[str, str]]:
-        """Return the passages that still have to be embedded, what is stored already, and all passages by id."""
-        here = await known(connection, sight, batch, model_id)
+    def _plan(self, connection: Connection, batch: Batch) -> Plan:
+        return plan(connection, self._dialect, look(connection, batch.scope), batch, self._model_id)
+
+    def _missing(self, planned: Plan, vectors: Mapping[str, Vector | None]) -> list[str]:
+        """Return the passages that are to be embedded and not in ``vectors`` yet."""
         if self._embedder is None:
-            return [], here, {}
-        turns = self._embedder.embeds_turns and bool(batch.session_key)
-        before = await last_turn(connection, sight, batch) if turns else None
-        passages = session_passages(batch.records, before, turns=turns)
-        return passages_to_embed(batch, here, passages, vectors), here, passages
+            return []
+        passages = planned.passages(turns=self._embedder.embeds_turns)
+        return [passage for passage in passages.values() if passage not in vectors]
+
+    def _by_id(self, planned: Plan, vectors: Mapping[str, Vector | None]) -> dict[str, Vector | None]:
+        if self._embedder is None:
+            return {}
+        passages = planned.passages(turns=self._embedder.embeds_turns)
+        return {entry_id: vectors[passage] for entry_id, passage in passages.items()}
+
+    async def _embedded(self, passages: Sequence[str]) -> dict[str, Vector | None]:
+        return {} if self._embedder is None or not passages else await self._embedder.passages(passages)
 
     async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
-        async with self._reading() as connection:
-            sight = await look(connection, scope)
-            memories, _ = await newest_first(connection, sight.narrowed(passing), limit)
-        return memories
+        def work(connection: Connection) -> list[Memory]:
+            memories, _ = newest_first(connection, look(connection, scope).narrowed(passing), limit)
+            return memories
+
+        return await self._run(work)
 
     def _condition(self, filter: Filter | None) -> ColumnElement[bool] | None:
         return None if filter is None else condition(filter, self._dialect)
 
     async def _erase(self, scope: Scope, which: ColumnElement[bool], *, scopes_too: bool = False) -> int:
-        async with self._writing() as connection:
-            sight = await look(connection, scope, lock=True)
-            erased = await erase(connection, self._dialect, sight, which)
+        def work(connection: Connection) -> int:
+            sight = look(connection, scope, lock=True)
+            erased = erase(connection, self._dialect, sight, which)
             if scopes_too:
-                await connection.execute(sight.erase_scopes())
-        return erased
+                connection.execute(sight.erase_scopes())
+            return erased
 
-    async def _model_id(self, connection: AsyncConnection, *, register: bool = False) -> int | None:
+        return await self._transact(work)
+
+    def _known_model(self, connection: Connection) -> int | None:
         """Return the number of the configured model; `None` without one, or where no vector of it was stored yet."""
-        if self._embedder is None:
-            return None
-        stored = select(EmbeddingModelRow.id, EmbeddingModelRow.dimensions).where(
-            EmbeddingModelRow.name == self._embedder.model
-        )
-        row = (await connection.execute(stored)).one_or_none()
-        if row is None and register:
-            new = self._dialect.insert(EmbeddingModelRow).values(
-                name=self._embedder.model, dimensions=self._embedder.dimensions
-            )
-            await connection.execute(new.on_conflict_do_nothing(index_elements=[EmbeddingModelRow.name]))
-            row = (await connection.execute(stored)).one()
-        if row is None:
-            return None
-        if row.dimensions != self._embedder.dimensions:
-            raise EmbeddingMismatchError(
-                f"vectors of {self._embedder.model} are stored with {row.dimensions} dimensions, but the embedder "
-                f"declares {self._embedder.dimensions}; give the new model a name of its own"
-            )
-        model_id: int = row.id
-        return model_id
+        if self._embedder is not None and self._model_id is None:
+            self._model_id = known_model(connection, self._embedder)
+        return self._model_id
 
-    @asynccontextmanager
-    async def _reading(self) -> AsyncGenerator[AsyncConnection]:
-        async with translated():
-            engine = await self._make_ready()
-            async with self._dialect.reading(engine) as connection:
-                yield connection
+    async def _register_model(self) -> None:
+        embedder = self._embedder
+        if embedder is not None and self._model_id is None:
+            register = partial(register_model, dialect=self._dialect, embedder=embedder)
+            self._model_id = await self._transact(register)
 
-    @asynccontextmanager
-    async def _writing(self) -> AsyncGenerator[AsyncConnection]:
+    async def _run(self, work: Callable[[Connection], Result]) -> Result:
         async with translated():
-            engine = await self._make_ready()
-            async with self._dialect.writing(engine) as connection:
-                yield connection
+            return await self._dialect.run(await self._make_ready(), work)
+
+    async def _transact(self, work: Callable[[Connection], Result]) -> Result:
+        async with translated():
+            return await self._dialect.transact(await self._make_ready(), work)
 
     async def _make_ready(self) -> AsyncEngine:
         """Before the first statement: see that the tables are what this version needs."""
@@ -313,8 +323,7 @@ class SqlMemoryService(MemoryService):
             return engine
         await migrate.require_head(engine)
         if self._embedder is not None:
-            async with self._dialect.reading(engine) as connection:
-                await self._dialect.check_vectors(connection)
+            await self._dialect.run(engine, self._dialect.check_vectors)
         self._ready = True
         return engine
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
 
 import numpy as np
 from sqlalchemy import (
     ColumnElement,
+    Connection,
     Delete,
     Insert,
     Integer,
@@ -26,17 +27,22 @@ from sqlalchemy import (
     literal_column,
     select,
     table,
+    text,
     union_all,
 )
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
-from adk_memory._ranking import K1, Vector, cosines
+from adk_memory._ranking import K1, Question, Vector, cosines
+from adk_memory._scope import Scope
+from adk_memory._sql.dialect import Addition, Found, Result
+from adk_memory._sql.hop import in_one_hop
 from adk_memory._sql.metadata import SQLITE_FUNCTION, sqlite_condition, sqlite_holds
-from adk_memory._sql.scope import Sight
+from adk_memory._sql.recall import find_by_steps
+from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
-from adk_memory._sql.tables import SEARCH_TABLE, TERM_TABLE, EmbeddingRow, EntryRow
+from adk_memory._sql.tables import ENTRIES, SEARCH_TABLE, TERM_TABLE, EmbeddingRow, EntryRow, entry_fields
 from adk_memory._sql.urls import sqlite_url
 from adk_memory.embedding import EmbeddingProvider
 from adk_memory.filters import Metadata
@@ -51,6 +57,7 @@ _SETTINGS = (
 _search = table(SEARCH_TABLE, column("rowid", Integer), column("terms", Text))
 _instances = table(TERM_TABLE, column("term", Text), column("doc", Integer))
 _MATCH: ColumnElement[Any] = literal_column(SEARCH_TABLE)
+_LAST_ENTRY = text("SELECT seq FROM sqlite_sequence WHERE name = 'adk_memory_entry'")
 
 
 class SqliteMemoryService(SqlMemoryService):
@@ -68,8 +75,10 @@ def open_engine(url: str) -> AsyncEngine:
     in_memory = target.database in (None, "", ":memory:")
     # A private database lives as long as its one connection.
     pool: dict[str, Any] = {"poolclass": AsyncAdaptedQueuePool, "pool_size": 1, "max_overflow": 0} if in_memory else {}
-    connecting = {"timeout": _BUSY_SECONDS, "factory": _Connection}
-    engine = create_async_engine(target, hide_parameters=True, connect_args=connecting, **pool)
+    engine = create_async_engine(
+        # What is left open is nobody's but ours, and a reset would cost a hop.
+        target, hide_parameters=True, connect_args={"timeout": _BUSY_SECONDS}, pool_reset_on_return=None, **pool
+    )  # fmt: skip
 
     @event.listens_for(engine.sync_engine, "connect")
     def set_up(connection: Any, _record: object) -> None:
@@ -81,53 +90,61 @@ def open_engine(url: str) -> AsyncEngine:
     return engine
 
 
-class _Connection(sqlite3.Connection):
-    """Gives its locks back when it is closed, as it is in the middle of a call that was cancelled.
-
-    SQLite puts the closing off, transaction and all, until the last statement is gone; and those of a cancelled
-    call stay in the frames of its traceback until the garbage collector comes by.
-    """
-
-    def close(self) -> None:
-        if self.in_transaction:
-            self.rollback()
-        super().close()
-
-
 class SqliteDialect:
     name = "sqlite"
     connections_need_their_loop = False  # the driver has a thread for each
+    plans_ahead = False  # a transaction takes no journeys, and one writer waits for another anyway
     index_statement: Insert = insert(_search)
 
-    @asynccontextmanager
-    async def reading(self, engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
-        async with self._transaction(engine, "BEGIN") as connection:
-            yield connection
+    async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+        return await in_one_hop(engine, "BEGIN", work, set_up=_set_up)
 
-    @asynccontextmanager
-    async def writing(self, engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
+    async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         # A transaction that first reads and then writes fails at once, without waiting, if another one wrote
         # in between; so the write lock is taken at the start.
-        async with self._transaction(engine, "BEGIN IMMEDIATE") as connection:
-            yield connection
-            await connection.commit()
+        return await in_one_hop(engine, "BEGIN IMMEDIATE", work, set_up=_set_up)
 
-    @asynccontextmanager
-    async def _transaction(self, engine: AsyncEngine, begin: str) -> AsyncGenerator[AsyncConnection]:
-        async with engine.connect() as connection:
-            # The driver would begin transactions where it thinks fit, and not for reads.
-            await connection.execution_options(isolation_level="AUTOCOMMIT")
-            await connection.begin()
-            pooled = await connection.get_raw_connection()
-            driver = pooled.driver_connection
-            if driver is not None and driver.in_transaction:
-                # The engine's owner has it emit a BEGIN of its own.
-                await connection.exec_driver_sql("ROLLBACK")
-            if driver is not None and SQLITE_FUNCTION not in pooled.info:
-                await driver.create_function(SQLITE_FUNCTION, 2, sqlite_holds, deterministic=True)
-                pooled.info[SQLITE_FUNCTION] = True
-            await connection.exec_driver_sql(begin)
-            yield connection
+    def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
+        among: ColumnElement[bool] = column.in_(values)
+        return among
+
+    def add(self, connection: Connection, addition: Addition) -> bool:
+        # The transaction has the write lock: the next number is ours, and nothing has changed since it was seen.
+        last = connection.scalar(_LAST_ENTRY) or 0
+        now = datetime.now(UTC)
+        rows = [
+            {
+                "id": last + number,
+                "scope_id": addition.scope_id,
+                "session_key": addition.session_key,
+                "entry_key": entry.record.id,
+                "position": entry.position,
+                "created_at": now,
+                **entry_fields(entry.record, entry.terms),
+            }
+            for number, entry in enumerate(addition.entries, 1)
+        ]
+        connection.execute(insert(ENTRIES), rows)
+        scope_id = cast(int, addition.scope_id)
+        numbered = list(enumerate(addition.entries, last + 1))
+        index = [self.index(scope_id, row_id, entry.terms) for row_id, entry in numbered if entry.terms]
+        if index:
+            connection.execute(self.index_statement, index)
+        vectors = [self.vector_parameters(row_id, new.vector) for row_id, new in numbered if new.vector is not None]
+        if vectors and addition.model_id is not None:
+            connection.execute(self.vector_insert(scope_id, addition.model_id), vectors)
+        count(connection, {scope_id: (addition.entry_count, addition.term_count)})
+        return True
+
+    def find(
+        self,
+        connection: Connection,
+        scope: Scope,
+        question: Question,
+        model_id: int | None,
+        passing: ColumnElement[bool] | None,
+    ) -> Found:
+        return find_by_steps(connection, self, scope, question, model_id, passing)
 
     def insert(self, row: type[Any]) -> sqlite.Insert:
         return sqlite.insert(row)
@@ -141,12 +158,14 @@ class SqliteDialect:
     def metadata_condition(self, condition: Metadata) -> ColumnElement[bool]:
         return sqlite_condition(condition)
 
-    def matching(self, sight: Sight, terms: Sequence[str], *, every: bool) -> Subquery:
+    def query(self, sight: Sight, terms: Sequence[str], *, every: bool) -> str:
         # Terms carry the number of their scope: a query walks the postings of the scopes in sight alone.
         alternatives = [
             "(" + " OR ".join(f'"{scope_id}_{term}"' for scope_id in sight.scope_ids) + ")" for term in terms
         ]
-        query = (" AND " if every else " OR ").join(alternatives)
+        return (" AND " if every else " OR ").join(alternatives)
+
+    def matching(self, sight: Sight, query: Any) -> Subquery:
         return select(_search.c.rowid.label("entry_id")).where(_MATCH.op("MATCH")(query)).subquery("matched")
 
     def weightiest(self, sight: Sight, weights: Mapping[str, float], limit: int) -> Subquery:
@@ -168,10 +187,11 @@ class SqliteDialect:
     def with_terms(self, entries: Select[Any]) -> Select[Any]:
         return entries.add_columns(_search.c.terms).join(_search, _search.c.rowid == EntryRow.id)
 
-    def read_terms(self, stored: str) -> list[str]:
-        return [term.partition("_")[2] for term in stored.split(" ")]
+    def read_terms(self, stored: str, scope_id: int) -> list[str]:
+        prefix = f"{scope_id}_"
+        return stored[len(prefix) :].split(f" {prefix}")
 
-    async def check_vectors(self, connection: AsyncConnection) -> None:
+    def check_vectors(self, connection: Connection) -> None:
         """Every SQLite can hold vectors."""
 
     def vector_insert(self, scope_id: int, model_id: int) -> Insert:
@@ -185,13 +205,17 @@ class SqliteDialect:
     def vector_parameters(self, entry_id: int, vector: Vector) -> Mapping[str, object]:
         return {"entry": entry_id, "blob": vector.astype("<f2").tobytes()}
 
-    async def nearest(
-        self, connection: AsyncConnection, sight: Sight, model_id: int, vector: Vector, count: int
+    def nearest(
+        self, connection: Connection, sight: Sight, model_id: int, vector: Vector, count: int
     ) -> dict[int, float]:
-        rows = (await connection.execute(sight.vectors(model_id, EmbeddingRow.entry_id, EmbeddingRow.vector))).all()
+        rows = connection.execute(sight.vectors(model_id, EmbeddingRow.entry_id, EmbeddingRow.vector)).all()
         if not rows:
             return {}
         stored = np.frombuffer(b"".join(row.vector for row in rows), "<f2").reshape(len(rows), -1)
         scores = cosines(stored.astype(np.float32), vector)
         floor = np.partition(scores, -count)[-count] if len(rows) > count else 0.0
-        return {rows[i].entry_id: float(scores[i]) for i in np.flatnonzero(scores >= floor)}
+        return {rows[i].entry_id: float(scores[i]) for i in np.flatnonzero(scores >= floor).tolist()}
+
+
+def _set_up(connection: sqlite3.Connection) -> None:
+    connection.create_function(SQLITE_FUNCTION, 2, sqlite_holds, deterministic=True)

@@ -7,12 +7,14 @@ with a tsvector); it can be made anew from the entries at any time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from sqlalchemy import BigInteger, ForeignKey, Identity, Index, Integer, MetaData, Table, Text, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from adk_memory._records import Record
 from adk_memory._sql.columns import BigId, JsonText, UtcDateTime, Vector
 
 SEARCH_TABLE: Final = "adk_memory_search_entry"
@@ -44,6 +46,8 @@ class ScopeRow(Base):
     # How many entries have terms, and how many terms they have: what ranking has to know of the whole scope.
     entry_count: Mapped[int] = mapped_column(BigInteger)
     term_count: Mapped[int] = mapped_column(BigInteger)
+    # Raised by every change of its entries: who looked before can tell whether what was seen is still so.
+    version: Mapped[int] = mapped_column(BigInteger)
 
     __table_args__ = (
         UniqueConstraint("fingerprint"),
@@ -84,6 +88,18 @@ class EntryRow(Base):
 
 ENTRIES = cast(Table, EntryRow.__table__)
 """The table of `EntryRow`, to be written by the names of its columns: a row class has a ``metadata`` of its own."""
+
+
+def entry_fields(record: Record, terms: Sequence[str]) -> dict[str, Any]:
+    """Return the columns of an entry that may change."""
+    return {
+        "author": record.author,
+        "timestamp": record.timestamp,
+        "content": record.content,
+        "text": record.text,
+        "metadata": record.metadata,
+        "term_count": len(terms),
+    }
 
 
 class EmbeddingModelRow(Base):

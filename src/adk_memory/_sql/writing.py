@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, func, insert, null
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, null, or_
 
 from adk_memory import _analysis
 from adk_memory._ranking import Vector
-from adk_memory._records import Record
+from adk_memory._records import Record, session_passages
 from adk_memory._scope import Scope
-from adk_memory._sql.dialect import Dialect
+from adk_memory._sql.dialect import Addition, Dialect, NewEntry, chunks
 from adk_memory._sql.erasing import erase
 from adk_memory._sql.scope import Sight, count, new_scope
-from adk_memory._sql.tables import ENTRIES, EmbeddingRow, EntryRow, ScopeRow
+from adk_memory._sql.tables import EmbeddingRow, EntryRow, entry_fields
 from adk_memory.types import Existing
-
-_KEYS_PER_STATEMENT = 2_000  # a statement can have 32,766 parameters on SQLite, 32,767 on Postgres
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +40,75 @@ class Known:
     has_vector: bool
 
 
-async def claim(connection: AsyncConnection, dialect: Dialect, batch: Batch) -> Sight:
-    """Find or make the batch's scope, and lock it: its writers come one after the other."""
-    statement = dialect.insert(ScopeRow).values(new_scope(batch.scope, batch.project_id))
-    # An update that changes nothing is what locks the row, and returns it, where it is there already.
-    statement = statement.on_conflict_do_update(
-        index_elements=[ScopeRow.fingerprint], set_={"project_key": statement.excluded.project_key}
-    )
-    scope_id = await connection.scalar(statement.returning(ScopeRow.id))
-    return Sight({scope_id: batch.project_id})
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What storing a batch means, by what is stored: ``sight`` is the batch's scope, or nothing where it is new.
+
+    ``last`` is the entry after which the batch's new ones come, unless the batch holds or replaces it.
+    """
+
+    batch: Batch
+    sight: Sight
+    model_id: int | None
+    here: Mapping[str, Known]
+    last: Record | None
+    position: int
+
+    def new(self) -> list[Record]:
+        return [record for record in self.batch.records if record.id not in self.here]
+
+    def rewritten(self) -> list[Record]:
+        if self.batch.existing == "keep":
+            return []
+        known = [record for record in self.batch.records if record.id in self.here]
+        return [record for record in known if record.rewrites(self.here[record.id].record)]
+
+    def needs_vector(self, record: Record) -> bool:
+        stored = self.here.get(record.id)
+        if stored is None:
+            return True
+        return self.batch.existing != "keep" and (not stored.has_vector or _reworded(record, stored.record))
+
+    def passages(self, *, turns: bool) -> dict[str, str]:
+        """Return what is to be embedded, by the ids of the records that need a vector: texts, or turns."""
+        turns = turns and bool(self.batch.session_key)
+        passages = session_passages(self.batch.records, self.last, turns=turns)
+        needing = filter(self.needs_vector, self.batch.records)
+        return {record.id: passages[record.id] for record in needing if record.id in passages}
+
+    def only_adds(self, vectors: Mapping[str, Vector | None]) -> bool:
+        """Whether nothing that is stored is touched."""
+        return self.batch.existing != "replace" and not self.rewritten() and self.here.keys().isdisjoint(vectors)
+
+    def addition(self, vectors: Mapping[str, Vector | None]) -> Addition:
+        """Return the new entries, with their ``vectors`` by id, in their order, which is the order of arrival."""
+        first = self.position + 1 if self.batch.session_key else 0  # nothing stands beside a single entry
+        entries = [
+            NewEntry(record, first and first + number, _analysis.terms(record.text), vectors.get(record.id))
+            for number, record in enumerate(self.new())
+        ]
+        scope_ids = self.sight.scope_ids
+        return Addition(
+            scope=new_scope(self.batch.scope, self.batch.project_id),
+            scope_id=scope_ids[0] if scope_ids else None,
+            version=self.sight.version,
+            session_key=self.batch.session_key,
+            model_id=self.model_id,
+            entries=entries,
+        )
 
 
-async def known(connection: AsyncConnection, sight: Sight, batch: Batch, model_id: int | None) -> dict[str, Known]:
-    """Return the stored entries of the batch's session that have the id of one of its records."""
+def plan(connection: Connection, dialect: Dialect, sight: Sight, batch: Batch, model_id: int | None) -> Plan:
+    """Look up what the batch meets in its scope, which the caller has looked at, or locked."""
+    here: dict[str, Known] = {}
+    last: Record | None = None
+    position = 0
+    ids = {record.id for record in batch.records}
     vector = null() if model_id is None else EmbeddingRow.entry_id
     statement = sight.entries(
         EntryRow.id,
         EntryRow.entry_key,
+        EntryRow.position,
         EntryRow.author,
         EntryRow.timestamp,
         EntryRow.content,
@@ -71,181 +119,89 @@ async def known(connection: AsyncConnection, sight: Sight, batch: Batch, model_i
     ).where(EntryRow.session_key == batch.session_key)
     if model_id is not None:
         statement = statement.outerjoin(EmbeddingRow, _vector_of_entry(model_id))
-    found = {}
-    for keys in _chunks([record.id for record in batch.records]):
-        for row in await connection.execute(statement.where(EntryRow.entry_key.in_(keys))):
+    for keys in chunks(sorted(ids)) if sight else ():
+        wanted = dialect.among(EntryRow.entry_key, keys)
+        if batch.session_key:
+            wanted = or_(wanted, EntryRow.position == _last_position(sight, batch))
+        for row in connection.execute(statement.where(wanted)):
             record = Record(row.entry_key, row.author, row.timestamp, row.content, row.text, row.metadata)
-            found[record.id] = Known(row.id, record, row.term_count, row.vector_of is not None)
-    return found
+            if row.position > position:
+                position, last = row.position, record
+            if record.id in ids:
+                here[record.id] = Known(row.id, record, row.term_count, row.vector_of is not None)
+    if last is not None and (last.id in ids or batch.existing == "replace"):
+        last = None
+    return Plan(batch, sight, model_id, here, last, position)
 
 
-async def last_turn(connection: AsyncConnection, sight: Sight, batch: Batch) -> Record | None:
-    """Return the last entry of the batch's session, unless the batch holds or replaces it."""
-    if not batch.session_key or not sight or batch.existing == "replace":
-        return None
-    ids = {record.id for record in batch.records}
-    columns = (EntryRow.entry_key, EntryRow.author, EntryRow.timestamp, EntryRow.text)
-    statement = sight.entries(*columns).where(EntryRow.session_key == batch.session_key)
-    row = (await connection.execute(statement.order_by(EntryRow.position.desc()).limit(1))).one_or_none()
-    if row is None or row.entry_key in ids:
-        return None
-    return Record(row.entry_key, row.author, row.timestamp, "", row.text, "")
-
-
-def passages_to_embed(
-    batch: Batch, here: Mapping[str, Known], passages: Mapping[str, str], vectors: Mapping[str, Vector | None]
-) -> list[str]:
-    """Return the passages of the records that will be stored, need a vector, and have none in ``vectors`` yet."""
-    return [
-        passages[record.id]
-        for record in batch.records
-        if record.id in passages
-        and passages[record.id] not in vectors
-        and _needs_vector(record, here.get(record.id), batch.existing)
-    ]
-
-
-async def store(
-    connection: AsyncConnection,
-    dialect: Dialect,
-    sight: Sight,
-    batch: Batch,
-    here: Mapping[str, Known],
-    vectors: Mapping[str, Vector | None],
-    model_id: int | None,
-) -> None:
-    """Write the batch into its scope, which the caller has claimed: entries, their index, their ``vectors`` by id."""
-    [scope_id] = sight.scope_ids
-    if batch.existing == "replace":
-        await _erase_others(connection, dialect, sight, batch)
-    new = [record for record in batch.records if record.id not in here]
-    rewritten = [record for record in batch.records if record.id in here and record.rewrites(here[record.id].record)]
-    if batch.existing == "keep":
-        rewritten = []
-    terms = {record.id: _analysis.terms(record.text) for record in new + rewritten}
-    row_ids = {entry_id: stored.row_id for entry_id, stored in here.items()}
-    row_ids |= await _insert(connection, sight, batch, new, terms)
-    await _rewrite(connection, sight, rewritten, here, terms)
-
-    reworded = [record for record in rewritten if _reworded(record, here[record.id].record)]
-    for ids in _chunks([row_ids[record.id] for record in reworded]):
-        entry_ids = sight.entries(EntryRow.id).where(EntryRow.id.in_(ids))
-        await connection.execute(dialect.unindex(sight, entry_ids))
-        await connection.execute(sight.erase_vectors(EntryRow.id.in_(ids)))
+def store(connection: Connection, dialect: Dialect, plan: Plan, vectors: Mapping[str, Vector | None]) -> None:
+    """Write what is planned into its scope, which the caller has claimed: entries, their index, ``vectors`` by id."""
+    addition = plan.addition(vectors)
+    if addition.entries:
+        dialect.add(connection, addition)
+    if plan.batch.existing == "replace":
+        _erase_others(connection, dialect, plan)
+    _rewrite(connection, dialect, plan)
+    known = [record for record in plan.batch.records if record.id in plan.here]
     rows = [
-        dialect.index(scope_id, row_ids[record.id], terms[record.id]) for record in new + reworded if terms[record.id]
+        dialect.vector_parameters(plan.here[record.id].row_id, vector)
+        for record in known
+        if (vector := vectors.get(record.id)) is not None
     ]
-    if rows:
-        await connection.execute(dialect.index_statement, rows)
-    before = [here[record.id].term_count for record in rewritten]
-    after = [len(found) for found in terms.values()]
-    await count(
-        connection,
-        {scope_id: (sum(map(bool, after)) - sum(map(bool, before)), sum(after) - sum(before))},
-    )
-    if model_id is not None:
-        await _add_vectors(connection, dialect, scope_id, model_id, batch, here, row_ids, vectors)
+    if rows and plan.model_id is not None:
+        [scope_id] = plan.sight.scope_ids
+        connection.execute(dialect.vector_insert(scope_id, plan.model_id), rows)
 
 
-def _needs_vector(record: Record, stored: Known | None, existing: Existing) -> bool:
-    if stored is None:
-        return True
-    return existing != "keep" and (not stored.has_vector or _reworded(record, stored.record))
+def _erase_others(connection: Connection, dialect: Dialect, plan: Plan) -> None:
+    kept = {record.id for record in plan.batch.records}
+    in_session = EntryRow.session_key == plan.batch.session_key
+    rows = connection.execute(plan.sight.entries(EntryRow.id, EntryRow.entry_key).where(in_session))
+    for ids in chunks([row.id for row in rows if row.entry_key not in kept]):
+        erase(connection, dialect, plan.sight, dialect.among(EntryRow.id, ids))
+
+
+def _rewrite(connection: Connection, dialect: Dialect, plan: Plan) -> None:
+    records = plan.rewritten()
+    if not records:
+        return
+    stored = [plan.here[record.id] for record in records]
+    terms = [_analysis.terms(record.text) for record in records]
+    columns = [
+        entry_fields(record.over(known.record), found)
+        for record, known, found in zip(records, stored, terms, strict=True)
+    ]
+    rows = [
+        {"row_id": known.row_id, **{f"new_{name}": value for name, value in new.items()}}
+        for known, new in zip(stored, columns, strict=True)
+    ]
+    connection.execute(plan.sight.rewrite({name: bindparam(f"new_{name}") for name in columns[0]}), rows)
+
+    [scope_id] = plan.sight.scope_ids
+    reworded = [
+        (known.row_id, found)
+        for record, known, found in zip(records, stored, terms, strict=True)
+        if _reworded(record, known.record)
+    ]
+    for ids in chunks([row_id for row_id, _ in reworded]):
+        those = dialect.among(EntryRow.id, ids)
+        connection.execute(dialect.unindex(plan.sight, plan.sight.entries(EntryRow.id).where(those)))
+        connection.execute(plan.sight.erase_vectors(those))
+    index_rows = [dialect.index(scope_id, row_id, found) for row_id, found in reworded if found]
+    if index_rows:
+        connection.execute(dialect.index_statement, index_rows)
+    before = [known.term_count for known in stored]
+    after = [len(found) for found in terms]
+    count(connection, {scope_id: (sum(map(bool, after)) - sum(map(bool, before)), sum(after) - sum(before))})
 
 
 def _reworded(record: Record, stored: Record) -> bool:
     return (record.author, record.text) != (stored.author, stored.text)
 
 
-async def _erase_others(connection: AsyncConnection, dialect: Dialect, sight: Sight, batch: Batch) -> None:
-    kept = {record.id for record in batch.records}
-    rows = await connection.execute(
-        sight.entries(EntryRow.id, EntryRow.entry_key).where(EntryRow.session_key == batch.session_key)
-    )
-    for ids in _chunks([row.id for row in rows if row.entry_key not in kept]):
-        await erase(connection, dialect, sight, EntryRow.id.in_(ids))
-
-
-async def _insert(
-    connection: AsyncConnection,
-    sight: Sight,
-    batch: Batch,
-    records: Sequence[Record],
-    terms: Mapping[str, Sequence[str]],
-) -> dict[str, int]:
-    """Insert entries, in their order, which is the order of arrival; return their row ids by their ids."""
-    if not records:
-        return {}
-    now = datetime.now(UTC)
-    position = await _last_position(connection, sight, batch)
-    rows = [
-        {
-            "scope_id": sight.scope_ids[0],
-            "session_key": batch.session_key,
-            "entry_key": record.id,
-            "position": position + number,
-            "created_at": now,
-            **_fields(record, terms[record.id]),
-        }
-        for number, record in enumerate(records, 1)
-    ]
-    statement = insert(ENTRIES).returning(EntryRow.id, sort_by_parameter_order=True)
-    row_ids = await connection.scalars(statement, rows)
-    return dict(zip((record.id for record in records), row_ids, strict=True))
-
-
-async def _last_position(connection: AsyncConnection, sight: Sight, batch: Batch) -> int:
-    if not batch.session_key:
-        return 0  # nothing stands beside a single entry
+def _last_position(sight: Sight, batch: Batch) -> Any:
     last = sight.entries(func.max(EntryRow.position)).where(EntryRow.session_key == batch.session_key)
-    return await connection.scalar(last) or 0
-
-
-async def _rewrite(
-    connection: AsyncConnection,
-    sight: Sight,
-    records: Sequence[Record],
-    here: Mapping[str, Known],
-    terms: Mapping[str, Sequence[str]],
-) -> None:
-    if not records:
-        return
-    fields = [_fields(record.over(here[record.id].record), terms[record.id]) for record in records]
-    rows = [
-        {"row_id": here[record.id].row_id, **{f"new_{name}": value for name, value in values.items()}}
-        for record, values in zip(records, fields, strict=True)
-    ]
-    await connection.execute(sight.rewrite({name: bindparam(f"new_{name}") for name in fields[0]}), rows)
-
-
-def _fields(record: Record, terms: Sequence[str]) -> dict[str, Any]:
-    return {
-        "author": record.author,
-        "timestamp": record.timestamp,
-        "content": record.content,
-        "text": record.text,
-        "metadata": record.metadata,
-        "term_count": len(terms),
-    }
-
-
-async def _add_vectors(
-    connection: AsyncConnection,
-    dialect: Dialect,
-    scope_id: int,
-    model_id: int,
-    batch: Batch,
-    here: Mapping[str, Known],
-    row_ids: Mapping[str, int],
-    vectors: Mapping[str, Vector | None],
-) -> None:
-    rows = [
-        dialect.vector_parameters(row_ids[record.id], vector)
-        for record in batch.records
-        if _needs_vector(record, here.get(record.id), batch.existing) and (vector := vectors.get(record.id)) is not None
-    ]
-    if rows:
-        await connection.execute(dialect.vector_insert(scope_id, model_id), rows)
+    return last.correlate(None).scalar_subquery()
 
 
 def _vector_of_entry(model_id: int) -> ColumnElement[bool]:
@@ -254,7 +210,3 @@ def _vector_of_entry(model_id: int) -> ColumnElement[bool]:
         EmbeddingRow.model_id == model_id,
         EmbeddingRow.entry_id == EntryRow.id,
     )
-
-
-def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    return (items[start : start + _KEYS_PER_STATEMENT] for start in range(0, len(items), _KEYS_PER_STATEMENT))

@@ -1,0 +1,125 @@
+"""One operation on SQLite, one hop into the driver's thread: a hop costs more than what most statements do there.
+
+SQLAlchemy's asyncio engine hops for every cursor, statement and fetch. So its connection is only borrowed: in the
+thread that aiosqlite keeps for it, the whole operation runs on the connection of the standard library below.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import Connection, Engine, StaticPool, create_engine, exc
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from adk_memory._sql.exclusive import is_busy, to_its_end
+
+_ENGINE: Final = "adk_memory_engine"
+_TURN_MILLISECONDS: Final = 200
+
+Result = TypeVar("Result")
+
+
+async def in_one_hop(
+    engine: AsyncEngine,
+    begin: str,
+    work: Callable[[Connection], Result],
+    *,
+    set_up: Callable[[sqlite3.Connection], None],
+) -> Result:
+    """Return what ``work`` does in a transaction, which an error undoes; ``set_up`` is called once per connection.
+
+    While another connection has the lock, a new attempt is made as long as the connection's own timeout says. Who
+    cancels waits until the thread has noticed.
+    """
+    async with engine.connect() as borrowed:
+        pooled = await borrowed.get_raw_connection()
+        driver: Any = pooled.driver_connection
+        hop = _Hop(driver._conn, pooled.info, set_up, begin)  # noqa: SLF001
+        # aiosqlite has no public way to run a function in its thread, and has had this one from the beginning.
+        running = asyncio.ensure_future(driver._execute(hop.run, work))  # noqa: SLF001
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            hop.give_up()
+            await to_its_end(_settled(running))
+            raise
+
+
+class _Hop:
+    """What runs in the driver's thread, on the connection that lives there."""
+
+    def __init__(
+        self,
+        raw: sqlite3.Connection,
+        info: dict[Any, Any],
+        set_up: Callable[[sqlite3.Connection], None],
+        begin: str,
+    ) -> None:
+        self._raw = raw
+        self._info = info
+        self._set_up = set_up
+        self._begin = begin
+        self._given_up = threading.Event()
+
+    def give_up(self) -> None:
+        """Have the thread end soon, with an error; what is committed already stays."""
+        self._given_up.set()
+        self._raw.interrupt()
+
+    def run(self, work: Callable[[Connection], Result]) -> Result:
+        engine = self._engine()
+        if self._raw.in_transaction:
+            self._raw.rollback()  # the engine's owner has it emit a BEGIN of its own
+        isolation_level = self._raw.isolation_level
+        self._raw.isolation_level = None  # the driver would begin transactions where it thinks fit
+        # SQLite's own waiting does not notice that a call was cancelled, so it is done in short turns.
+        [patience] = self._raw.execute("PRAGMA busy_timeout").fetchone()
+        deadline = time.monotonic() + patience / 1000
+        self._raw.execute(f"PRAGMA busy_timeout = {min(patience, _TURN_MILLISECONDS)}")
+        try:
+            while True:
+                try:
+                    return self._attempt(engine, work)
+                except (exc.OperationalError, sqlite3.OperationalError) as error:
+                    if not is_busy(error) or self._given_up.is_set() or time.monotonic() > deadline:
+                        raise
+        finally:
+            self._raw.execute(f"PRAGMA busy_timeout = {patience}")
+            self._raw.isolation_level = isolation_level
+
+    def _attempt(self, engine: Engine, work: Callable[[Connection], Result]) -> Result:
+        try:
+            self._raw.execute(self._begin)
+            with engine.connect() as connection:
+                result = work(connection)
+                if self._given_up.is_set():
+                    raise sqlite3.OperationalError("the operation was cancelled")
+                self._raw.execute("COMMIT")
+            return result
+        finally:
+            if self._raw.in_transaction:
+                self._raw.rollback()
+
+    def _engine(self) -> Engine:
+        """Return SQLAlchemy's synchronous engine for this one connection, made once."""
+        engine: Engine | None = self._info.get(_ENGINE)
+        if engine is None:
+            self._set_up(self._raw)
+            engine = create_engine(
+                "sqlite://", creator=lambda: self._raw, poolclass=StaticPool, pool_reset_on_return=None,
+                hide_parameters=True,
+            )  # fmt: skip
+            engine.connect().close()  # the first one ends with a rollback, which must not be that of our transaction
+            self._info[_ENGINE] = engine
+        return engine
+
+
+async def _settled(running: asyncio.Future[Any]) -> None:
+    await asyncio.wait({running})
+    if not running.cancelled():
+        running.exception()  # noted as seen: being cancelled matters more

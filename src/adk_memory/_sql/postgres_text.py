@@ -1,0 +1,60 @@
+"""Terms as Postgres' full text knows them: lexemes that are prepared here, and one more that names the scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from sqlalchemy import BigInteger, ColumnElement, Text, and_, cast, column, literal, table
+from sqlalchemy.dialects import postgresql
+
+from adk_memory._sql.scope import Sight
+from adk_memory._sql.tables import SEARCH_TABLE
+
+SEARCH = table(
+    SEARCH_TABLE,
+    column("scope_id", BigInteger),
+    column("entry_id", BigInteger),
+    column("terms", Text),
+    column("lexemes", postgresql.TSVECTOR),
+)
+_LAST_PLACE: Final = 16_383  # a tsvector has no place beyond it, and no more than 256 of one lexeme
+
+
+def holding(sight: Sight, query: Any) -> ColumnElement[bool]:
+    """Return whether a row of `SEARCH` is in sight and answers a query, the text of a tsquery.
+
+    A GIN index knows no scopes, but each entry has a lexeme that names its own, and the query has to have it too:
+    then the index meets the scope's entries only.
+    """
+    # `+ 0` keeps the comparison of scopes a mere check of the rows that the index finds.
+    return and_(SEARCH.c.lexemes.op("@@")(tsquery(query)), sight.within(SEARCH.c.scope_id + 0))
+
+
+def tsquery(query: Any) -> ColumnElement[Any]:
+    return cast(literal(query, Text) if isinstance(query, str) else query, postgresql.TSQUERY)
+
+
+def any_of(lexemes: Iterable[str]) -> str:
+    return " | ".join(map(lexeme, lexemes))
+
+
+def every_of(lexemes: Iterable[str]) -> str:
+    return " & ".join(map(lexeme, lexemes))
+
+
+def scope_lexeme(scope_id: object) -> str:
+    return f"@{scope_id}"
+
+
+def lexemes(terms: Sequence[str]) -> str:
+    """Return terms, with their places, as the text of a tsvector."""
+    places: dict[str, list[int]] = {}
+    for place, term in enumerate(terms, 1):
+        places.setdefault(term, []).append(min(place, _LAST_PLACE))
+    return " ".join(f"{lexeme(term)}:{','.join(map(str, found[:256]))}" for term, found in places.items())
+
+
+def lexeme(term: str) -> str:
+    quoted = term.replace("\\", "\\\\").replace("'", "''")
+    return f"'{quoted}'"

@@ -1,0 +1,48 @@
+"""Statements that are built and compiled once: for a short one that takes longer than the database takes to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, CursorResult, Dialect
+
+
+def execute(
+    connection: Connection,
+    build: Callable[..., Any],
+    shape: tuple[Any, ...],
+    values: Mapping[str, Any],
+    *,
+    reused: bool = True,
+) -> CursorResult[Any]:
+    """Execute the statement ``build(*shape)``, whose parameters have names, with ``values`` for them.
+
+    What comes back of a statement that will be ``reused`` is what the driver gives, without the conversions of the
+    columns' types.
+    """
+    if not reused:
+        return connection.execute(build(*shape), values)
+    sql, parameters = _compiled(build, shape, _Kind(connection.dialect))
+    return connection.exec_driver_sql(sql, tuple([values.get(name, fixed) for name, fixed in parameters]))
+
+
+class _Kind:
+    """A dialect of SQLAlchemy's that is the same as any other of its class."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Kind) and type(self.dialect) is type(other.dialect)
+
+    def __hash__(self) -> int:
+        return hash(type(self.dialect))
+
+
+@lru_cache(maxsize=256)
+def _compiled(build: Callable[..., Any], shape: tuple[Any, ...], kind: _Kind) -> tuple[str, list[tuple[str, Any]]]:
+    """Return a statement with its parameters in their order, and the values of those that the statement fixes."""
+    compiled: Any = build(*shape).compile(dialect=kind.dialect)
+    return str(compiled), [(name, compiled.params[name]) for name in compiled.positiontup]
