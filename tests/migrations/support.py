@@ -59,8 +59,9 @@ async def store_two_entries(engine: AsyncEngine) -> None:
     row = "'', 'k{0}', {0}, 'user', {1}, '{{}}', 'tea {0}', '{{}}', 2, {1}"
     await execute(
         engine,
-        "INSERT INTO adk_memory_scope (id, fingerprint, app_name, user_id, project_key, entry_count, term_count) "
-        "VALUES (1, 'f', 'app', 'ana', '', 2, 2)",
+        "INSERT INTO adk_memory_scope "
+        "(id, fingerprint, app_name, user_id, project_key, entry_count, term_count, version) "
+        "VALUES (1, 'f', 'app', 'ana', '', 2, 2, 1)",
         "INSERT INTO adk_memory_entry (id, scope_id, session_key, entry_key, position, author, timestamp, "
         "content, text, metadata, term_count, created_at) "
         f"VALUES (1, 1, {row.format(1, moment)}), (2, 1, {row.format(2, moment)})",

@@ -115,8 +115,8 @@ async def test_keys_of_postgres_lead_with_the_scope(postgres_engine: AsyncEngine
 async def test_ids_are_never_given_again(engine: AsyncEngine) -> None:
     await migrate.upgrade(engine)
     new_scope = (
-        "INSERT INTO adk_memory_scope (fingerprint, app_name, user_id, project_key, entry_count, term_count) "
-        "VALUES ('{}', 'app', 'ana', '', 0, 0) RETURNING id"
+        "INSERT INTO adk_memory_scope (fingerprint, app_name, user_id, project_key, entry_count, term_count, version) "
+        "VALUES ('{}', 'app', 'ana', '', 0, 0, 0) RETURNING id"
     )
     async with engine.begin() as connection:
         first = (await connection.exec_driver_sql(new_scope.format("a"))).scalar_one()
