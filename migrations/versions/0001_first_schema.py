@@ -55,11 +55,15 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint(*(["id"] if on_sqlite else ["scope_id", "id"]), name="adk_memory_entry_pk"),
         sa.ForeignKeyConstraint(["scope_id"], ["adk_memory_scope.id"], name="adk_memory_entry_scope_id_fk"),
         sa.UniqueConstraint(
-            "scope_id", "session_key", "entry_key", name="adk_memory_entry_scope_id_session_key_entry_key_key"
+            "scope_id", "entry_key", "session_key", name="adk_memory_entry_scope_id_entry_key_session_key_key"
         ),
         sqlite_autoincrement=True,
     )
-    op.create_index("adk_memory_entry_scope_id_entry_key_idx", "adk_memory_entry", ["scope_id", "entry_key"])
+    op.create_index(
+        "adk_memory_entry_scope_id_session_key_position_idx",
+        "adk_memory_entry",
+        ["scope_id", "session_key", "position"],
+    )
     op.create_index("adk_memory_entry_scope_id_timestamp_id_idx", "adk_memory_entry", ["scope_id", "timestamp", "id"])
 
     if on_sqlite:

@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, repeat
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -105,8 +105,8 @@ class Question:
 
     @property
     def nearest(self) -> int:
-        """How many of the nearest entries take part."""
-        return max(NEAREST, self.limit)
+        """How many of the nearest entries take part; those that are no answers matter beside words alone."""
+        return self.limit if self.mode == "vector" else max(NEAREST, self.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,32 +136,46 @@ def term_weights(query: Sequence[str], collection: Collection) -> dict[str, floa
 def keyword_shares(query: Sequence[str], candidates: Iterable[Candidate], collection: Collection) -> dict[int, float]:
     """Return how much of the query's weight each candidate holds, 0 to 1.9; those that hold no term are left out."""
     wanted = frozenset(query)
-    matching = {found.id: found.terms for found in candidates if not wanted.isdisjoint(found.terms)}
+    matching = [found for found in candidates if not wanted.isdisjoint(found.terms)]
+    if not matching:
+        return {}
     weights = term_weights(query, collection)
-    potential = sum(weights.values())
-    alike = _gains_by_likeness(weights, set().union(*matching.values()))
-    counting = wanted.union(alike)
-    none = dict.fromkeys(weights, 0.0)  # in the order of the query: equal entries get equal sums
-    shares = {}
-    for entry_id, terms in matching.items():
-        gains = none.copy()
-        found = list(filter(counting.__contains__, terms))
-        for term in found:
-            for asked, gain in alike.get(term, ()):
-                gains[asked] = max(gains[asked], gain)
-        damping = K1 * (1 - B + B * len(terms) * collection.entries / collection.terms)
-        for term in found:
-            if term in wanted:
-                times = found.count(term)
-                gains[term] = weights[term] * times * (K1 + 1) / (times + damping)
-        shares[entry_id] = sum(gains.values()) / potential
-    return shares
+    alike = _alike(weights, set().union(*(found.terms for found in matching)))
+    columns = {term: column for column, term in enumerate(dict.fromkeys(chain(weights, *alike)))}
+    times, lengths = _term_counts(matching, columns)
+    asked = times[:, : len(weights)]
+    damping = K1 * (1 - B) + K1 * B * collection.entries / collection.terms * lengths[:, None]
+    weight = np.fromiter(weights.values(), np.float64)
+    held = weight * asked * (K1 + 1) / (asked + damping)
+    for column, likeness in enumerate(alike):
+        if likeness:
+            has = times[:, [columns[term] for term in likeness]] > 0
+            most = (has * np.fromiter(likeness.values(), np.float64)).max(axis=1)
+            held[:, column] += (asked[:, column] == 0) * weight[column] * LIKENESS_WEIGHT * most
+    shares = held.sum(axis=1) / sum(weights.values())
+    return dict(zip([found.id for found in matching], shares.tolist(), strict=True))
+
+
+def _term_counts(
+    candidates: Sequence[Candidate], columns: Mapping[str, int]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return how often each candidate has each term that has a column (n, columns), and how many terms it has (n)."""
+    lengths = np.fromiter((len(found.terms) for found in candidates), np.int64, len(candidates))
+    every_term = chain.from_iterable([found.terms for found in candidates])
+    column = np.fromiter(map(columns.get, every_term, repeat(-1)), np.int64, lengths.sum())
+    row = np.repeat(np.arange(len(candidates)), lengths)
+    counted = column >= 0
+    cells = row[counted] * len(columns) + column[counted]
+    counts = np.bincount(cells, minlength=len(candidates) * len(columns))
+    return counts.reshape(len(candidates), len(columns)), lengths
 
 
 def cosines(vectors: npt.NDArray[np.float32], query: Vector) -> npt.NDArray[np.float64]:
     """Return the cosine of each row of ``vectors`` (n, dimensions) with ``query`` (dimensions); 0 where negative."""
-    norms = np.linalg.norm(vectors, axis=1) * float(np.linalg.norm(query))
-    found: npt.NDArray[np.float64] = np.clip((vectors @ query) / norms, 0.0, 1.0).astype(np.float64)
+    # Not `@`, which would start threads for it.
+    squares, products = np.einsum("ij,ij->i", vectors, vectors), np.einsum("ij,j->i", vectors, query)
+    norms = np.sqrt(squares) * float(np.linalg.norm(query))
+    found: npt.NDArray[np.float64] = np.clip(products / norms, 0.0, 1.0).astype(np.float64)
     return found
 
 
@@ -283,23 +297,18 @@ def _score(keyword: float, similarity: float, turns: float, session: float, auth
     return 1 - math.exp(-2 * (keyword + similarity + turns + session) * author * recency)
 
 
-def _gains_by_likeness(weights: Mapping[str, float], vocabulary: Iterable[str]) -> dict[str, list[tuple[str, float]]]:
-    """Return, for each term of ``vocabulary`` that shares 4-grams with other terms of the query, its gain for each."""
-    having: defaultdict[str, list[str]] = defaultdict(list)
-    for asked in weights:
-        for gram in _grams_of(asked):
-            having[gram].append(asked)
-    grams = frozenset(having)
-    gains = {}
+def _alike(query: Iterable[str], vocabulary: Iterable[str]) -> list[dict[str, float]]:
+    """Return, for each term of the query, the terms of ``vocabulary`` that share 4-grams with it: how like, 0 to 1."""
+    grams_of_query = [_grams_of(asked) for asked in query]
+    all_grams = frozenset().union(*grams_of_query)
+    alike: list[dict[str, float]] = [{} for _ in grams_of_query]
     for term in vocabulary:
-        if not grams.isdisjoint(_grams_of(term)):
-            shared = Counter(asked for gram in grams & _grams_of(term) for asked in having[gram])
-            gains[term] = [
-                (asked, weights[asked] * LIKENESS_WEIGHT * (count / len(_grams_of(asked))) ** LIKENESS_POWER)
-                for asked, count in shared.items()
-                if asked != term
-            ]
-    return gains
+        grams = _grams_of(term)
+        if not all_grams.isdisjoint(grams):
+            for asked, found in zip(grams_of_query, alike, strict=True):
+                if shared := len(asked & grams):
+                    found[term] = (shared / len(asked)) ** LIKENESS_POWER
+    return alike
 
 
 @lru_cache(maxsize=65_536)

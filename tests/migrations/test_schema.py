@@ -108,7 +108,7 @@ async def test_keys_of_postgres_lead_with_the_scope(postgres_engine: AsyncEngine
     assert [tuple(row) for row in found] == [
         ("adk_memory_embedding_pk", "PRIMARY KEY (scope_id, model_id, entry_id)"),
         ("adk_memory_entry_pk", "PRIMARY KEY (scope_id, id)"),
-        ("adk_memory_entry_scope_id_session_key_entry_key_key", "UNIQUE (scope_id, session_key, entry_key)"),
+        ("adk_memory_entry_scope_id_entry_key_session_key_key", "UNIQUE (scope_id, entry_key, session_key)"),
     ]
 
 

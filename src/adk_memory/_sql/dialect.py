@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Delete, Insert, Select, Subquery
+from sqlalchemy import ColumnElement, Connection, Delete, FromClause, Insert, Select, Subquery
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adk_memory._ranking import Candidate, Question, Vector
@@ -59,14 +59,14 @@ class Addition:
 class Found:
     """What a search meets: ``matches`` by the row ids of their entries, `None` where there are more than `POOL`.
 
-    ``cosines`` are those of the nearest entries; ``rows`` hold all entries of which a memory can be made at once.
-    ``vectors`` says how many entries have a vector of the model.
+    ``cosines`` are those of the nearest entries, and ``near`` has these where they match nothing. ``rows`` hold all
+    entries of which a memory can be made at once. ``vectors`` says how many entries have a vector of the model.
     """
 
     sight: Sight
     matches: Mapping[int, Candidate] | None
     cosines: Mapping[int, float]
-    nearest: Mapping[int, Candidate]
+    near: Mapping[int, Candidate]
     vectors: int
     rows: Mapping[int, Any]
 
@@ -90,8 +90,21 @@ class Dialect(Protocol):
         """Call ``work``, maybe again, in a transaction that is committed at its end, and undone by an error."""
         ...
 
+    @property
+    def scope_of_entries_by_id(self) -> ColumnElement[int]:
+        """The column of an entry's scope in a form for entries that are looked up by their row ids."""
+        ...
+
     def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
         """Return whether a column holds one of the values, which `chunks` made few enough."""
+        ...
+
+    def places(self, places: Sequence[tuple[int, str, int]]) -> Mapping[str, Any]:
+        """Return the parameters of `places_of_parameters`: scopes, sessions, and positions in these."""
+        ...
+
+    def places_of_parameters(self) -> FromClause:
+        """Return the `places` as a table of ``scope_id``, ``session_key`` and ``position``, however many there are."""
         ...
 
     def add(self, connection: Connection, addition: Addition) -> bool:
@@ -136,8 +149,18 @@ class Dialect(Protocol):
         """Select ``entry_id`` of the entries that answer a `query`, which may be a parameter."""
         ...
 
-    def weightiest(self, sight: Sight, weights: Mapping[str, float], limit: int) -> Subquery:
-        """Select ``entry_id`` of about the ``limit`` entries in sight that BM25 puts first, by weights of terms."""
+    def weightiest(
+        self,
+        connection: Connection,
+        sight: Sight,
+        weights: Mapping[str, float],
+        frequency: Mapping[str, int],
+        limit: int,
+    ) -> Select[Any]:
+        """Select the row ids of about the ``limit`` entries in sight that BM25 puts first.
+
+        ``weights`` are those of terms, the greatest first; ``frequency`` says how many entries have each.
+        """
         ...
 
     def with_terms(self, entries: Select[Any]) -> Select[Any]:
@@ -157,12 +180,6 @@ class Dialect(Protocol):
         ...
 
     def vector_parameters(self, entry_id: int, vector: Vector) -> Mapping[str, object]: ...
-
-    def nearest(
-        self, connection: Connection, sight: Sight, model_id: int, vector: Vector, count: int
-    ) -> dict[int, float]:
-        """Return the cosine, 0 to 1, of the ``count`` entries in sight nearest to ``vector``; ties beyond that too."""
-        ...
 
 
 def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, exc
 from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.util import greenlet_spawn
 
 from adk_memory._sql.exclusive import is_busy, to_its_end
 
@@ -36,10 +36,10 @@ async def in_one_hop(
     While another connection has the lock, a new attempt is made as long as the connection's own timeout says. Who
     cancels waits until the thread has noticed.
     """
-    async with engine.connect() as borrowed:
-        pooled = await borrowed.get_raw_connection()
-        driver: Any = pooled.driver_connection
-        hop = _Hop(driver._conn, pooled.info, set_up, begin)  # noqa: SLF001
+    borrowed = await engine.raw_connection()
+    try:
+        driver: Any = borrowed.driver_connection
+        hop = _Hop(driver._conn, borrowed.info, set_up, begin)  # noqa: SLF001
         # aiosqlite has no public way to run a function in its thread, and has had this one from the beginning.
         running = asyncio.ensure_future(driver._execute(hop.run, work))  # noqa: SLF001
         try:
@@ -48,6 +48,8 @@ async def in_one_hop(
             hop.give_up()
             await to_its_end(_settled(running))
             raise
+    finally:
+        await asyncio.shield(greenlet_spawn(borrowed.close))
 
 
 class _Hop:
@@ -64,11 +66,11 @@ class _Hop:
         self._info = info
         self._set_up = set_up
         self._begin = begin
-        self._given_up = threading.Event()
+        self._given_up = False
 
     def give_up(self) -> None:
         """Have the thread end soon, with an error; what is committed already stays."""
-        self._given_up.set()
+        self._given_up = True
         self._raw.interrupt()
 
     def run(self, work: Callable[[Connection], Result]) -> Result:
@@ -86,7 +88,7 @@ class _Hop:
                 try:
                     return self._attempt(engine, work)
                 except (exc.OperationalError, sqlite3.OperationalError) as error:
-                    if not is_busy(error) or self._given_up.is_set() or time.monotonic() > deadline:
+                    if not is_busy(error) or self._given_up or time.monotonic() > deadline:
                         raise
         finally:
             self._raw.execute(f"PRAGMA busy_timeout = {patience}")
@@ -97,7 +99,7 @@ class _Hop:
             self._raw.execute(self._begin)
             with engine.connect() as connection:
                 result = work(connection)
-                if self._given_up.is_set():
+                if self._given_up:
                     raise sqlite3.OperationalError("the operation was cancelled")
                 self._raw.execute("COMMIT")
             return result

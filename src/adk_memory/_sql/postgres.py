@@ -12,8 +12,11 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Delete,
+    Engine,
     Float,
+    FromClause,
     Insert,
+    Integer,
     Select,
     Subquery,
     Text,
@@ -31,6 +34,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.util import greenlet_spawn
 
 from adk_memory._ranking import Question, Vector
 from adk_memory._scope import Scope
@@ -38,7 +42,7 @@ from adk_memory._sql.columns import HalfVector
 from adk_memory._sql.dialect import Addition, Found, Result
 from adk_memory._sql.metadata import postgres_condition
 from adk_memory._sql.postgres_add import add
-from adk_memory._sql.postgres_find import cosine, find
+from adk_memory._sql.postgres_find import find
 from adk_memory._sql.postgres_text import SEARCH, any_of, every_of, holding, lexeme, lexemes, scope_lexeme, tsquery
 from adk_memory._sql.scope import Sight
 from adk_memory._sql.service import SqlMemoryService
@@ -48,6 +52,7 @@ from adk_memory.embedding import EmbeddingProvider
 from adk_memory.errors import ConfigurationError
 from adk_memory.filters import Metadata
 
+_PLACE_KINDS: dict[str, Any] = {"scope_id": BigInteger, "session_key": Text, "position": Integer}
 _VECTOR_COLUMN = text(
     """
     SELECT t.typname, n.nspname
@@ -85,9 +90,10 @@ class PostgresDialect:
 
     def __init__(self) -> None:
         self._vector_schema: str | None = None
+        self._engines: dict[tuple[AsyncEngine, str], Engine] = {}
 
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
-        return await self._on_connection(engine.execution_options(isolation_level="AUTOCOMMIT"), work)
+        return await self._on_connection(engine, "AUTOCOMMIT", work)
 
     async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         def transaction(connection: Connection) -> Result:
@@ -95,25 +101,42 @@ class PostgresDialect:
                 return work(connection)
 
         # Locks on scope rows order the writers; each then has to see what the one before it committed.
-        return await self._on_connection(engine.execution_options(isolation_level="READ COMMITTED"), transaction)
+        return await self._on_connection(engine, "READ COMMITTED", transaction)
 
-    async def _on_connection(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+    async def _on_connection(self, engine: AsyncEngine, isolation: str, work: Callable[[Connection], Result]) -> Result:
+        def on_connection() -> Result:
+            with isolated.connect() as connection:
+                return work(connection)
+
+        if (engine, isolation) not in self._engines:
+            self._engines[engine, isolation] = engine.sync_engine.execution_options(isolation_level=isolation)
+        isolated = self._engines[engine, isolation]
         try:
-            async with engine.connect() as connection:
-                return await connection.run_sync(work)
+            # In one greenlet; the asyncio classes of SQLAlchemy would start three.
+            return await greenlet_spawn(on_connection)
         except exc.DBAPIError as error:
             if not error.connection_invalidated:
                 raise
         # It had died in the pool, where all others of its age have been replaced by now. To ask each for a sign of
         # life, before it is used, would cost every call a journey.
-        async with engine.connect() as connection:
-            return await connection.run_sync(work)
+        return await greenlet_spawn(on_connection)
+
+    @property
+    def scope_of_entries_by_id(self) -> ColumnElement[int]:
+        return EntryRow.scope_id.expression  # it begins the primary key
 
     def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
         # One parameter, however many values: the statement is prepared once.
         kind = BigInteger if isinstance(column.type, BigInteger) else Text
         among: ColumnElement[bool] = column == any_(literal(list(values), ARRAY(kind)))
         return among
+
+    def places(self, places: Sequence[tuple[int, str, int]]) -> Mapping[str, Any]:
+        return {f"{name}s": [place[number] for place in places] for number, name in enumerate(_PLACE_KINDS)}
+
+    def places_of_parameters(self) -> FromClause:
+        arrays = (bindparam(f"{name}s", type_=ARRAY(kind)) for name, kind in _PLACE_KINDS.items())
+        return func.unnest(*arrays).table_valued(*_PLACE_KINDS, name="place").render_derived()
 
     def add(self, connection: Connection, addition: Addition) -> bool:
         return add(connection, addition, self._halfvec_name)
@@ -138,7 +161,14 @@ class PostgresDialect:
     def matching(self, sight: Sight, query: Any) -> Subquery:
         return select(SEARCH.c.entry_id).where(holding(sight, query)).subquery("matched")
 
-    def weightiest(self, sight: Sight, weights: Mapping[str, float], limit: int) -> Subquery:
+    def weightiest(
+        self,
+        connection: Connection,
+        sight: Sight,
+        weights: Mapping[str, float],
+        frequency: Mapping[str, int],
+        limit: int,
+    ) -> Select[Any]:
         # For one lexeme, ts_rank grows with its number much as BM25 does; of several it knows no rarity.
         weighed = sum(
             (literal(weight, Float) * func.ts_rank(SEARCH.c.lexemes, tsquery(lexeme(term)))
@@ -147,7 +177,7 @@ class PostgresDialect:
         )  # fmt: skip
         found = select(SEARCH.c.entry_id).where(holding(sight, self.query(sight, list(weights), every=False)))
         best_first = (weighed.desc(), SEARCH.c.entry_id)
-        return sight.narrow(found, SEARCH.c.entry_id).order_by(*best_first).limit(limit).subquery("heaviest")
+        return sight.narrow(found, SEARCH.c.entry_id).order_by(*best_first).limit(limit)
 
     def with_terms(self, entries: Select[Any]) -> Select[Any]:
         same = and_(SEARCH.c.scope_id == EntryRow.scope_id, SEARCH.c.entry_id == EntryRow.id)
@@ -185,15 +215,6 @@ class PostgresDialect:
         passing: ColumnElement[bool] | None,
     ) -> Found:
         return find(connection, self.distance, scope, question, model_id, passing)
-
-    def nearest(
-        self, connection: Connection, sight: Sight, model_id: int, vector: Vector, count: int
-    ) -> dict[int, float]:
-        distance = self.distance(literal(vector.tolist(), ARRAY(REAL))).label("distance")
-        rows = connection.execute(
-            sight.vectors(model_id, EmbeddingRow.entry_id, distance).order_by(distance).fetch(count, with_ties=True)
-        )
-        return {row.entry_id: cosine(row.distance) for row in rows}
 
     def distance(self, vector: Any) -> Any:
         """Return the distance, one minus the cosine, of a stored vector to an array of numbers."""

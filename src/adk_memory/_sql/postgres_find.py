@@ -35,6 +35,8 @@ from adk_memory._sql.recall import CANDIDATE_COLUMNS, candidate
 from adk_memory._sql.scope import Sight, look, project_of, scope_parameters, scopes_of_parameters
 from adk_memory._sql.tables import EmbeddingRow, EntryRow
 
+_FOUND = slice(4, 4 + len(CANDIDATE_COLUMNS))
+"""Where a row has its candidate: behind what the scopes hold in all."""
 _SMALL_BYTES = 2_048
 """What an entry holds comes along with it unless it is larger; of many found, few are answers."""
 
@@ -51,7 +53,7 @@ def find(
     by_words = question.mode != "vector"
     by_vector = question.vector is not None and model_id is not None
     if not by_words and not by_vector:
-        return Found(look(connection, scope), matches={}, cosines={}, nearest={}, vectors=0, rows={})
+        return Found(look(connection, scope), matches={}, cosines={}, near={}, vectors=0, rows={})
     projects = scope.projects or ()
     shape = (distance, len(projects), by_words, question.nearest if by_vector else None, passing)
     values = {
@@ -63,19 +65,20 @@ def find(
     rows = execute(connection, _finding, shape, values, reused=passing is None).all()
     found = [row for row in rows if row.id is not None]  # where nothing is found, there still is a row
     few = rows[0].matches <= POOL
+    matches = {
+        row.id: candidate(*row[_FOUND], row.terms.split(" "), row.passes)  # type: ignore[call-arg]
+        for row in found
+        if row.terms is not None
+    }
     return Found(
         sight=Sight(
             {row.scope_id: project_of(row.project_key) for row in found},
             entry_count=rows[0].entry_count,
             term_count=rows[0].term_count,
         ),
-        matches={
-            row.id: candidate(row, row.terms.split(" "), passes=row.passes) for row in found if row.terms is not None
-        }
-        if few
-        else None,
+        matches=matches if few else None,
         cosines={row.id: cosine(row.distance) for row in found if row.distance is not None},
-        nearest={row.id: candidate(row, ()) for row in found if row.terms is None},
+        near={row.id: candidate(*row[_FOUND]) for row in found if row.terms is None},
         vectors=rows[0].vectors,
         rows={row.id: row for row in found if row.content is not None and row.metadata is not None},
     )

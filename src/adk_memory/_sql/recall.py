@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import chain, repeat
 from typing import Any, cast
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    CompoundSelect,
     Connection,
+    CursorResult,
     Select,
-    Subquery,
     Text,
-    and_,
     bindparam,
-    false,
     func,
     literal,
-    or_,
     select,
     union_all,
 )
 
 from adk_memory import _analysis
 from adk_memory._ranking import (
+    LENT,
     Candidate,
     Collection,
     Question,
@@ -40,16 +39,14 @@ from adk_memory._ranking import (
 from adk_memory._records import Record
 from adk_memory._scope import Scope
 from adk_memory._sql.columns import instant, instant_number
-from adk_memory._sql.dialect import POOL, Dialect, Found
-from adk_memory._sql.prepared import execute
+from adk_memory._sql.dialect import POOL, Dialect
+from adk_memory._sql.prepared import execute, tuples
 from adk_memory._sql.scope import GLOBAL_KEY, Sight, look
-from adk_memory._sql.tables import EmbeddingRow, EntryRow
+from adk_memory._sql.tables import EntryRow
 from adk_memory.types import Memory
 
 _WEIGHED = 0.95
 """The share of a query's weight whose terms choose the pool."""
-_AROUND = 2_000
-"""At most so many entries of the best sessions join a pool that does not hold all matches."""
 
 
 def recall(
@@ -77,49 +74,11 @@ def recall(
         frequency = document_frequency(question.terms, (match.terms for match in matches.values()))
         collection = Collection(sight.entry_count, sight.term_count, frequency)
         shares = keyword_shares(question.terms, matches.values(), collection)
-    candidates = {**found.nearest, **matches}
+    candidates = {**found.near, **matches}
     near = nearest(found.cosines, candidates, question.nearest)
     answers = ranked(question, shares, near, candidates)
     partial = question.mode != "keyword" and found.vectors < sight.entry_count
     return _memories(connection, dialect, sight, answers, found.rows, explain=explain), partial
-
-
-def find_by_steps(
-    connection: Connection,
-    dialect: Dialect,
-    scope: Scope,
-    question: Question,
-    model_id: int | None,
-    passing: ColumnElement[bool] | None,
-) -> Found:
-    """Look up what answers a question, leg by leg: where a statement costs no journey."""
-    sight = look(connection, scope)
-    narrowed = sight.narrowed(passing)
-    matches: dict[int, Candidate] | None = {}
-    if sight and question.mode != "vector":
-        shape = (dialect, len(sight.scope_ids), passing)
-        query = {"query": dialect.query(sight, question.terms, every=False)}
-        rows = execute(connection, _matches, shape, sight.parameters | query, reused=passing is None)
-        matches = _candidates(dialect, rows)
-        if len(matches) > POOL:
-            matches = None
-    cosines: Mapping[int, float] = {}
-    near: dict[int, Candidate] = {}
-    vectors = 0
-    if sight and question.vector is not None and model_id is not None:
-        cosines = dialect.nearest(connection, narrowed, model_id, question.vector, question.nearest)
-        unseen = sorted(cosines.keys() - (matches or {}).keys())
-        statement = sight.entries(*CANDIDATE_COLUMNS).where(dialect.among(EntryRow.id, unseen))
-        near = {row.id: candidate(row, ()) for row in connection.execute(statement)} if unseen else {}
-    if sight and question.mode != "keyword" and model_id is not None:
-        vectors = connection.scalar(sight.vectors(model_id, func.count(EmbeddingRow.entry_id))) or 0
-    return Found(sight, matches, cosines, near, vectors, {})
-
-
-def _matches(dialect: Dialect, scopes: int, passing: ColumnElement[bool] | None) -> Select[Any]:
-    sight = Sight.of_parameters(scopes)
-    matched = dialect.matching(sight, bindparam("query", type_=Text))
-    return _those(dialect, sight.narrowed(passing), select(matched.c.entry_id).limit(POOL + 1))
 
 
 def memory(row: Any, sight: Sight, answer: Ranked | None = None, *, explain: bool = False) -> Memory:
@@ -159,15 +118,14 @@ def _pooled_keyword_leg(
     """Score the entries that hold most of the query's weight, and then what stands around the best of them."""
     frequency = _document_frequency(connection, dialect, sight, question.terms)
     collection = Collection(sight.entry_count, sight.term_count, frequency)
-    weights = term_weights(question.terms, collection)
-    weightiest = _weightiest(dialect, sight, weights)
-    candidates = _candidates(dialect, connection.execute(_those(dialect, narrowed, select(weightiest.c.entry_id))))
+    weightiest = _weightiest(connection, dialect, sight, question, collection)
+    candidates = candidates_in(dialect, connection.execute(those(dialect, narrowed, weightiest)))
     shares = keyword_shares(question.terms, candidates.values(), collection)
-    around = _around(connection, dialect, sight, lenders(shares, candidates), narrowed)
-    candidates = around | candidates
+    more = _beside(connection, dialect, sight, lenders(shares, candidates), narrowed)
     if narrowed.passing is not None:
-        candidates |= _passing_candidates(connection, dialect, sight, narrowed, question, weights)
-    return keyword_shares(question.terms, candidates.values(), collection), candidates
+        more |= _passing_candidates(connection, dialect, sight, narrowed, question, collection)
+    more = {entry_id: found for entry_id, found in more.items() if entry_id not in candidates}
+    return shares | keyword_shares(question.terms, more.values(), collection), candidates | more
 
 
 def _passing_candidates(
@@ -176,33 +134,40 @@ def _passing_candidates(
     sight: Sight,
     narrowed: Sight,
     question: Question,
-    weights: Mapping[str, float],
+    collection: Collection,
 ) -> dict[int, Candidate]:
     """Return all matches that pass the filter, or the weightiest of too many."""
     matched = dialect.matching(sight, dialect.query(sight, question.terms, every=False))
     passing = narrowed.narrow(select(matched.c.entry_id), matched.c.entry_id).limit(POOL + 1)
-    found = _candidates(dialect, connection.execute(_those(dialect, narrowed, passing)))
+    found = candidates_in(dialect, connection.execute(those(dialect, narrowed, passing)))
     if len(found) > POOL:
-        weightiest = _weightiest(dialect, narrowed, weights)
-        found = _candidates(dialect, connection.execute(_those(dialect, narrowed, select(weightiest.c.entry_id))))
+        weightiest = _weightiest(connection, dialect, narrowed, question, collection)
+        found = candidates_in(dialect, connection.execute(those(dialect, narrowed, weightiest)))
     return found
 
 
-def _those(dialect: Dialect, narrowed: Sight, entry_ids: Select[Any]) -> Select[Any]:
+def those(dialect: Dialect, narrowed: Sight, entry_ids: Select[Any]) -> Select[Any]:
     """Select the candidates among the entries in sight, whether they pass the filter that narrows it or not."""
     # Not joined: SQLite may put the entries first, and run a MATCH for each of them.
-    in_sight = narrowed.narrowed(None).entries(*CANDIDATE_COLUMNS, narrowed.passes)
+    columns = (*CANDIDATE_COLUMNS, narrowed.passes)
+    in_sight = narrowed.narrowed(None).entries(*columns, scope_id=dialect.scope_of_entries_by_id)
     return dialect.with_terms(in_sight.where(EntryRow.id.in_(entry_ids)))
 
 
-def _candidates(dialect: Dialect, rows: Iterable[Any]) -> dict[int, Candidate]:
-    return {
-        row.id: candidate(row, dialect.read_terms(row.terms, row.scope_id), passes=bool(row.passes)) for row in rows
-    }
+def candidates_in(dialect: Dialect, rows: CursorResult[*tuple[Any, ...]]) -> dict[int, Candidate]:
+    found = {}
+    for entry_id, scope_id, session_key, position, author, timestamp, passes, terms in tuples(rows):
+        found[entry_id] = candidate(
+            entry_id, scope_id, session_key, position, author, timestamp, dialect.read_terms(terms, scope_id), passes
+        )
+    return found
 
 
-def _weightiest(dialect: Dialect, sight: Sight, weights: Mapping[str, float]) -> Subquery:
+def _weightiest(
+    connection: Connection, dialect: Dialect, sight: Sight, question: Question, collection: Collection
+) -> Select[Any]:
     """Select the entries whose terms weigh most; the commonest terms, which weigh next to nothing, are left out."""
+    weights = term_weights(question.terms, collection)
     heavy: dict[str, float] = {}
     wanted = _WEIGHED * sum(weights.values())
     for term, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0])):
@@ -210,50 +175,67 @@ def _weightiest(dialect: Dialect, sight: Sight, weights: Mapping[str, float]) ->
         wanted -= weight
         if wanted <= 0:
             break
-    return dialect.weightiest(sight, heavy, POOL)
+    return dialect.weightiest(connection, sight, heavy, collection.frequency, POOL)
 
 
-def _around(
+def _beside(
     connection: Connection,
     dialect: Dialect,
     sight: Sight,
     lending: Sequence[Candidate],
     narrowed: Sight,
 ) -> dict[int, Candidate]:
-    """Return the entries of the sessions of the best ones: what these lend is lent to them too."""
-    sessions: defaultdict[int, list[str]] = defaultdict(list)
-    for session in dict.fromkeys(found.session for found in lending):
-        scope_id, session_key = cast(tuple[int, str], session)
-        sessions[scope_id].append(session_key)
-    in_them = or_(
-        false(),
-        *(and_(EntryRow.scope_id == scope_id, EntryRow.session_key.in_(keys)) for scope_id, keys in sessions.items()),
-    )
-    statement = sight.entries(*CANDIDATE_COLUMNS, narrowed.passes).where(in_them).limit(_AROUND)
-    return _candidates(dialect, connection.execute(dialect.with_terms(statement)))
+    """Return the entries to which the best ones lend, whatever they hold themselves."""
+    places = {(*cast(tuple[int, str], lender.session), lender.position + turns) for lender in lending for turns in LENT}
+    values = {**sight.parameters, **dialect.places(sorted(places))}
+    shape = (dialect, len(sight.scope_ids), narrowed.passing)
+    rows = execute(connection, _in_places, shape, values, reused=narrowed.passing is None)
+    return candidates_in(dialect, rows)
 
 
-def candidate(row: Any, terms: Sequence[str], *, passes: bool = True) -> Candidate:
-    return Candidate(
-        id=row.id,
-        instant=instant_number(row.timestamp),
-        session=None if row.session_key == GLOBAL_KEY else (row.scope_id, row.session_key),
-        position=row.position,
-        author=_analysis.name_words(row.author),
-        terms=terms,
-        passes=passes,
+def _in_places(dialect: Dialect, scopes: int, passing: ColumnElement[bool] | None) -> Select[Any]:
+    sight = Sight.of_parameters(scopes)
+    place = dialect.places_of_parameters()
+    columns = (*CANDIDATE_COLUMNS, sight.narrowed(passing).passes)
+    in_sight = sight.entries(*columns, scope_id=dialect.scope_of_entries_by_id).where(
+        EntryRow.scope_id == place.c.scope_id,
+        EntryRow.session_key == place.c.session_key,
+        EntryRow.position == place.c.position,
     )
+    return dialect.with_terms(in_sight)
+
+
+def candidate(
+    entry_id: int,
+    scope_id: int,
+    session_key: str,
+    position: int,
+    author: str,
+    timestamp: int | datetime,
+    terms: Sequence[str] = (),
+    passes: bool | int = True,
+) -> Candidate:
+    """Return the candidate in a row of `CANDIDATE_COLUMNS`."""
+    session = None if session_key == GLOBAL_KEY else (scope_id, session_key)
+    instant = instant_number(timestamp)
+    return Candidate(entry_id, instant, session, position, _analysis.name_words(author), terms, bool(passes))
 
 
 def _document_frequency(connection: Connection, dialect: Dialect, sight: Sight, terms: Sequence[str]) -> dict[str, int]:
+    queries = {f"query_{number}": dialect.query(sight, [term], every=False) for number, term in enumerate(terms)}
+    rows = execute(connection, _counting, (dialect, len(sight.scope_ids), len(terms)), sight.parameters | queries)
+    return {terms[row.number]: row.entries for row in rows}
+
+
+def _counting(dialect: Dialect, scopes: int, terms: int) -> CompoundSelect[Any]:
+    sight = Sight.of_parameters(scopes)
     counts = [
         select(literal(number).label("number"), func.count().label("entries")).select_from(
-            dialect.matching(sight, dialect.query(sight, [term], every=False))
+            dialect.matching(sight, bindparam(f"query_{number}", type_=Text))
         )
-        for number, term in enumerate(terms)
+        for number in range(terms)
     ]
-    rows = connection.execute(union_all(*counts))
-    return {terms[row.number]: row.entries for row in rows}
+    return union_all(*counts)
 
 
 def _memories(
@@ -269,15 +251,16 @@ def _memories(
     if unread:
         size = 1 << (len(unread) - 1).bit_length()  # few statements, for all numbers of answers
         entry_ids = dict(zip(_entry_parameters(size), chain(unread, repeat(unread[-1])), strict=False))
-        read = execute(connection, _reading, (len(sight.scope_ids), size), sight.parameters | entry_ids)
+        read = execute(connection, _reading, (dialect, len(sight.scope_ids), size), sight.parameters | entry_ids)
         rows = {**rows, **{row.id: row for row in read}}
     # One that is gone was erased since it was found.
     return [memory(rows[answer.id], sight, answer, explain=explain) for answer in answers if answer.id in rows]
 
 
-def _reading(scopes: int, size: int) -> Select[Any]:
+def _reading(dialect: Dialect, scopes: int, size: int) -> Select[Any]:
     entry_ids = [bindparam(name, type_=BigInteger) for name in _entry_parameters(size)]
-    return Sight.of_parameters(scopes).entries(*ENTRY_COLUMNS).where(EntryRow.id.in_(entry_ids))
+    entries = Sight.of_parameters(scopes).entries(*ENTRY_COLUMNS, scope_id=dialect.scope_of_entries_by_id)
+    return entries.where(EntryRow.id.in_(entry_ids))
 
 
 def _entry_parameters(size: int) -> list[str]:

@@ -102,9 +102,9 @@ class Sight:
     def project_id(self, scope_id: int) -> str | None:
         return self._projects[scope_id]
 
-    def entries(self, *columns: Any) -> Select[Any]:
-        """Select columns of the entries in sight."""
-        return select(*columns).where(self._in_sight())
+    def entries(self, *columns: Any, scope_id: Any = EntryRow.scope_id) -> Select[Any]:
+        """Select columns of the entries in sight; ``scope_id`` is the column of their scope, as a planner likes it."""
+        return select(*columns).where(self.within(scope_id), self._passing())
 
     def vectors(self, model_id: Any, *columns: Any) -> Select[Any]:
         """Select columns of the vectors in sight that one model made."""

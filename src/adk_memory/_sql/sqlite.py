@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
-import numpy as np
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Delete,
+    FromClause,
     Insert,
     Integer,
     LargeBinary,
@@ -28,21 +29,20 @@ from sqlalchemy import (
     select,
     table,
     text,
-    union_all,
 )
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
-from adk_memory._ranking import K1, Question, Vector, cosines
+from adk_memory._ranking import Question, Vector
 from adk_memory._scope import Scope
 from adk_memory._sql.dialect import Addition, Found, Result
 from adk_memory._sql.hop import in_one_hop
 from adk_memory._sql.metadata import SQLITE_FUNCTION, sqlite_condition, sqlite_holds
-from adk_memory._sql.recall import find_by_steps
 from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
-from adk_memory._sql.tables import ENTRIES, SEARCH_TABLE, TERM_TABLE, EmbeddingRow, EntryRow, entry_fields
+from adk_memory._sql.sqlite_find import find, weightiest
+from adk_memory._sql.tables import ENTRIES, SEARCH_TABLE, EmbeddingRow, EntryRow, entry_fields
 from adk_memory._sql.urls import sqlite_url
 from adk_memory.embedding import EmbeddingProvider
 from adk_memory.filters import Metadata
@@ -55,7 +55,6 @@ _SETTINGS = (
     "PRAGMA secure_delete = ON",  # what is erased is overwritten, not only unlinked
 )
 _search = table(SEARCH_TABLE, column("rowid", Integer), column("terms", Text))
-_instances = table(TERM_TABLE, column("term", Text), column("doc", Integer))
 _MATCH: ColumnElement[Any] = literal_column(SEARCH_TABLE)
 _LAST_ENTRY = text("SELECT seq FROM sqlite_sequence WHERE name = 'adk_memory_entry'")
 
@@ -104,9 +103,22 @@ class SqliteDialect:
         # in between; so the write lock is taken at the start.
         return await in_one_hop(engine, "BEGIN IMMEDIATE", work, set_up=_set_up)
 
+    @property
+    def scope_of_entries_by_id(self) -> ColumnElement[int]:
+        return EntryRow.scope_id + 0  # a mere check, or it would walk through all entries of the scope
+
     def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
         among: ColumnElement[bool] = column.in_(values)
         return among
+
+    def places(self, places: Sequence[tuple[int, str, int]]) -> Mapping[str, Any]:
+        return {"places": json.dumps(places)}
+
+    def places_of_parameters(self) -> FromClause:
+        place = func.json_each(bindparam("places", type_=Text)).table_valued("value")
+        columns = ("scope_id", "session_key", "position")
+        fields = [func.json_extract(place.c.value, f"$[{number}]").label(name) for number, name in enumerate(columns)]
+        return select(*fields).subquery("place")
 
     def add(self, connection: Connection, addition: Addition) -> bool:
         # The transaction has the write lock: the next number is ours, and nothing has changed since it was seen.
@@ -144,7 +156,7 @@ class SqliteDialect:
         model_id: int | None,
         passing: ColumnElement[bool] | None,
     ) -> Found:
-        return find_by_steps(connection, self, scope, question, model_id, passing)
+        return find(connection, self, scope, question, model_id, passing)
 
     def insert(self, row: type[Any]) -> sqlite.Insert:
         return sqlite.insert(row)
@@ -168,21 +180,15 @@ class SqliteDialect:
     def matching(self, sight: Sight, query: Any) -> Subquery:
         return select(_search.c.rowid.label("entry_id")).where(_MATCH.op("MATCH")(query)).subquery("matched")
 
-    def weightiest(self, sight: Sight, weights: Mapping[str, float], limit: int) -> Subquery:
-        # The instances of a term say how often each entry has it. How long an entry is would take a look at each.
-        branches = []
-        for term, weight in weights.items():
-            times = func.count()
-            tokens = [f"{scope_id}_{term}" for scope_id in sight.scope_ids]
-            weighed = (weight * times / (times + K1)).label("weighed")
-            branches.append(
-                select(_instances.c.doc, weighed).where(_instances.c.term.in_(tokens)).group_by(_instances.c.doc)
-            )
-        found = union_all(*branches).subquery("found")
-        total = func.sum(found.c.weighed).label("total")
-        summed = select(found.c.doc.label("entry_id"), total).group_by(found.c.doc).subquery("summed")
-        heaviest = sight.narrow(select(summed.c.entry_id), summed.c.entry_id)
-        return heaviest.order_by(summed.c.total.desc(), summed.c.entry_id).limit(limit).subquery("heaviest")
+    def weightiest(
+        self,
+        connection: Connection,
+        sight: Sight,
+        weights: Mapping[str, float],
+        frequency: Mapping[str, int],
+        limit: int,
+    ) -> Select[Any]:
+        return weightiest(connection, self, sight, weights, frequency, limit)
 
     def with_terms(self, entries: Select[Any]) -> Select[Any]:
         return entries.add_columns(_search.c.terms).join(_search, _search.c.rowid == EntryRow.id)
@@ -204,17 +210,6 @@ class SqliteDialect:
 
     def vector_parameters(self, entry_id: int, vector: Vector) -> Mapping[str, object]:
         return {"entry": entry_id, "blob": vector.astype("<f2").tobytes()}
-
-    def nearest(
-        self, connection: Connection, sight: Sight, model_id: int, vector: Vector, count: int
-    ) -> dict[int, float]:
-        rows = connection.execute(sight.vectors(model_id, EmbeddingRow.entry_id, EmbeddingRow.vector)).all()
-        if not rows:
-            return {}
-        stored = np.frombuffer(b"".join(row.vector for row in rows), "<f2").reshape(len(rows), -1)
-        scores = cosines(stored.astype(np.float32), vector)
-        floor = np.partition(scores, -count)[-count] if len(rows) > count else 0.0
-        return {rows[i].entry_id: float(scores[i]) for i in np.flatnonzero(scores >= floor).tolist()}
 
 
 def _set_up(connection: sqlite3.Connection) -> None:

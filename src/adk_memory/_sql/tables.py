@@ -79,8 +79,8 @@ class EntryRow(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
     __table_args__ = (
-        UniqueConstraint("scope_id", "session_key", "entry_key"),
-        Index(None, "scope_id", "entry_key"),
+        UniqueConstraint("scope_id", "entry_key", "session_key"),
+        Index(None, "scope_id", "session_key", "position"),
         Index(None, "scope_id", "timestamp", "id"),
         {"sqlite_autoincrement": True},
     )
