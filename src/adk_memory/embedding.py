@@ -84,12 +84,12 @@ class Embedder:
         vectors = await self._call("embed", distinct)
         if len(vectors) != len(distinct):
             raise EmbeddingError(f"{self.model} gave {len(vectors)} vectors for {len(distinct)} texts")
-        return dict(zip(distinct, map(self._unit, vectors), strict=True))
+        return dict(zip(distinct, self._units(vectors), strict=True))
 
     async def query(self, text: str) -> npt.NDArray[np.float32] | None:
         """Return the unit vector of a question; raises as `passages` does."""
         if hasattr(self._provider, "embed_query"):
-            return self._unit(await self._call("embed_query", text, single=True))
+            return self._units([await self._call("embed_query", text, single=True)])[0]
         return (await self.passages([text]))[text]
 
     async def _call(self, method: str, argument: object, *, single: bool = False) -> Any:
@@ -102,24 +102,27 @@ class Embedder:
             # The cause may hold the text, so only its type is named.
             raise EmbeddingError(f"{self.model} failed with {type(error).__name__}; nothing was written") from error
 
-    def _unit(self, vector: object) -> npt.NDArray[np.float32] | None:
+    def _units(self, vectors: Sequence[object]) -> list[npt.NDArray[np.float32] | None]:
+        values = np.stack([self._numbers(vector) for vector in vectors])
+        if not np.isfinite(values).all():
+            raise EmbeddingError(f"{self.model} gave a vector with NaN or infinity in it")
+        largest = np.abs(values).max(axis=1, keepdims=True)
+        values /= np.where(largest == 0, 1.0, largest)  # first, so that the squares can neither overflow nor vanish
+        norms = np.linalg.norm(values, axis=1, keepdims=True)
+        # Half precision is what is stored: rounded here, vectors are the same on every backend.
+        units = (values / np.where(norms == 0, 1.0, norms)).astype(np.float16).astype(np.float32)
+        return [None if length == 0 else unit for length, unit in zip(largest[:, 0], units, strict=True)]
+
+    def _numbers(self, vector: object) -> npt.NDArray[np.float64]:
         try:
-            values = np.asarray(vector if hasattr(vector, "__array__") else list(vector), np.float64)  # type: ignore[call-overload]
+            values = np.array(vector if hasattr(vector, "__array__") else list(vector), np.float64)  # type: ignore[call-overload]
         except (TypeError, ValueError) as error:
             raise EmbeddingError(f"{self.model} gave a vector that is not a sequence of numbers") from error
         if values.shape != (self.dimensions,):
             raise EmbeddingMismatchError(
                 f"{self.model} gave a vector of shape {values.shape}, but declares {self.dimensions} dimensions"
             )
-        if not np.isfinite(values).all():
-            raise EmbeddingError(f"{self.model} gave a vector with NaN or infinity in it")
-        largest = np.abs(values).max()
-        if largest == 0:
-            return None
-        values = values / largest  # first, so that the squares can neither overflow nor vanish
-        unit = values / np.linalg.norm(values)
-        # Half precision is what is stored: rounded here, vectors are the same on every backend.
-        return np.asarray(unit.astype(np.float16), np.float32)
+        return values
 
 
 def _span(span: object) -> tuple[float, float]:

@@ -18,7 +18,8 @@ SEARCH = table(
     column("terms", Text),
     column("lexemes", postgresql.TSVECTOR),
 )
-_LAST_PLACE: Final = 16_383  # a tsvector has no place beyond it, and no more than 256 of one lexeme
+_LAST_PLACE: Final = 16_383  # a tsvector has no place beyond it
+_PLACES_CHARACTERS: Final = 1_536  # and no more than 256 of one lexeme; Postgres drops the rest
 
 
 def holding(sight: Sight, query: Any) -> ColumnElement[bool]:
@@ -49,12 +50,17 @@ def scope_lexeme(scope_id: object) -> str:
 
 def lexemes(terms: Sequence[str]) -> str:
     """Return terms, with their places, as the text of a tsvector."""
-    places: dict[str, list[int]] = {}
+    places: dict[str, str] = {}
     for place, term in enumerate(terms, 1):
-        places.setdefault(term, []).append(min(place, _LAST_PLACE))
-    return " ".join(f"{lexeme(term)}:{','.join(map(str, found[:256]))}" for term, found in places.items())
+        if term not in places:
+            places[term] = str(min(place, _LAST_PLACE))
+        elif len(places[term]) < _PLACES_CHARACTERS:
+            places[term] += f",{min(place, _LAST_PLACE)}"
+    return " ".join([f"{lexeme(term)}:{found}" for term, found in places.items()])
 
 
 def lexeme(term: str) -> str:
+    if term.isalnum():
+        return f"'{term}'"
     quoted = term.replace("\\", "\\\\").replace("'", "''")
     return f"'{quoted}'"
