@@ -10,7 +10,7 @@
     ├── SchemaError                              the tables are not what this version needs
     │   ├── SchemaMissingError                   there are none yet
     │   ├── SchemaOutdatedError                  they are older than this version
-    │   └── SchemaTooNewError                    they are newer than this version
+    │   └── SchemaTooNewError                    they, or the index in them, are newer than this version
     └── StorageError                             the database refused
         └── StorageUnavailableError              the database could not be reached, or was busy too long
 
@@ -69,4 +69,4 @@ class SchemaOutdatedError(SchemaError):
 
 
 class SchemaTooNewError(SchemaError):
-    """The tables are of a newer version than this package."""
+    """The tables, or the keyword index in them, are of a newer version than this package."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, Self
 
 from adk_memory._validation import DEFAULT_LIMIT, DEFAULT_PAGE, validate_id
@@ -55,7 +55,7 @@ class MemoryService(ABC):
         """Release what the service opened itself; calling it again does nothing."""
 
     async def migrate(self) -> None:
-        """Create the tables, or bring them to this version; safe from several processes at once.
+        """Create the tables, or bring them and the keyword index to this version; safe from several processes at once.
 
         A backend without a schema has nothing to do.
         """
@@ -63,6 +63,23 @@ class MemoryService(ABC):
     async def schema_version(self) -> str | None:
         """Return the revision of the tables, or `None` where there are none."""
         return None
+
+    async def reindex(
+        self, *, from_scratch: bool = False, on_progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        """Make the keyword index anew from the texts of all entries; return how many this call indexed.
+
+        Others may search and write meanwhile. It may be interrupted at any time; the next call goes on from there.
+        Several calls at once share the work. ``on_progress`` is called with the number of entries that are done and
+        of all. With ``from_scratch=True`` the index is emptied first, as a damaged one needs; entries are found by
+        their words again one after the other.
+
+        A backend without a stored index has nothing to do, and returns 0.
+
+        Raises:
+            SchemaTooNewError: a newer version made the index.
+        """
+        return 0
 
     # Writing
 

@@ -276,8 +276,11 @@ class HealthReport(Value):
         backend: ``"memory"``, ``"sqlite"``, ``"postgresql"``, or a name of the backend's own.
         schema_version: the revision of its tables; `None` where it has no schema.
         embedding_model: the configured provider's model; `None` without one.
+        index_outdated: whether the keyword index has to be made anew, by `MemoryService.reindex`: words that an older
+            version indexed otherwise miss their entries until then.
     """
 
     backend: str
     schema_version: str | None = None
     embedding_model: str | None = None
+    index_outdated: bool = False

@@ -157,6 +157,23 @@ def test_a_terminal_gets_colours_and_a_pipe_none() -> None:
     os.close(theirs)
 
 
+@pytest.mark.usefixtures("stored")
+def test_a_terminal_sees_how_far_it_is() -> None:
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm"}
+
+    done = subprocess.run(
+        command(["reindex"]), stderr=theirs, stdout=subprocess.PIPE, text=True, check=True, env=environment
+    )
+
+    shown = os.read(ours, 100_000).decode()
+    assert "Indexing" in shown
+    assert "9/9" in shown
+    assert done.stdout == "Indexed 9 memories.\n"
+    os.close(ours)
+    os.close(theirs)
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 @pytest.mark.usefixtures("stored")
 def test_an_output_of_another_encoding_gets_everything(encoding: str) -> None:

@@ -1,4 +1,4 @@
-"""adk-memory upgrade, current, check: what they say of each state of a database, and their exit codes."""
+"""adk-memory upgrade, current, check, reindex: what they say of each state of a database, and their exit codes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,18 @@ UNREACHABLE = "postgresql://ana:s3cret@127.0.0.1:9/memory"
 
 
 def _stamp(url: str, revision: str) -> None:
+    _execute(url, f"UPDATE adk_memory_schema_version SET version_num = '{revision}'")
+
+
+def _set_analyser(url: str, version: int) -> None:
+    _execute(url, f"UPDATE adk_memory_meta SET value = '{version}' WHERE key = 'analyser'")
+
+
+def _execute(url: str, statement: str) -> None:
     async def run() -> None:
         engine = open_engine(url)
         async with engine.begin() as connection:
-            await connection.execute(
-                text("UPDATE adk_memory_schema_version SET version_num = :found"), {"found": revision}
-            )
+            await connection.execute(text(statement))
         await engine.dispose()
 
     asyncio.run(run())
@@ -64,7 +70,9 @@ def test_a_database_at_head_is_ok(run: Run, database_url: str) -> None:
     backend = "sqlite" if database_url.startswith("sqlite") else "postgresql"
     assert (checked.code, checked.err) == (0, "")
     assert checked.out == f"ok: {backend} answers, its tables are at {migrate.HEAD}\n"
-    assert printed.document == {"status": "ok", "backend": backend, "schema_version": migrate.HEAD}
+    assert printed.document == {
+        "status": "ok", "backend": backend, "schema_version": migrate.HEAD, "index_outdated": False,
+    }  # fmt: skip
 
 
 def test_missing_tables_have_an_exit_code(run: Run, database_url: str) -> None:
@@ -110,7 +118,51 @@ def test_tables_of_a_newer_version_have_an_exit_code(run: Run, database_url: str
     assert (printed.code, printed.document["status"]) == (5, "too_new")
 
 
-@pytest.mark.parametrize("command", ["check", "current", "upgrade"])
+def test_an_outdated_index_is_told_and_made_anew(run: Run, stored: str) -> None:
+    _set_analyser(stored, 0)
+
+    checked = run("check", stored)
+    printed = run("check", stored, "--json")
+    indexed = run("reindex", stored)
+
+    assert (checked.code, checked.out.count("\n")) == (0, 2)
+    assert "adk-memory reindex" in checked.out
+    assert (printed.document["status"], printed.document["index_outdated"]) == ("ok", True)
+    assert (indexed.code, indexed.out, indexed.err) == (0, "Indexed 9 memories.\n", "")
+    assert run("check", stored, "--json").document["index_outdated"] is False
+
+
+def test_an_upgrade_makes_an_outdated_index_anew(run: Run, database_url: str) -> None:
+    run("upgrade", database_url)
+    _set_analyser(database_url, 0)
+
+    upgraded = run("upgrade", database_url)
+
+    assert (upgraded.code, upgraded.err) == (0, "")
+    assert run("check", database_url, "--json").document["index_outdated"] is False
+
+
+def test_an_index_of_this_version_can_be_made_anew(run: Run, stored: str) -> None:
+    again = run("reindex", stored, "--json")
+    from_scratch = run("reindex", "--url", stored, "--from-scratch", "--json")
+
+    assert (again.code, again.document) == (0, {"indexed": 9})
+    assert (from_scratch.code, from_scratch.document) == (0, {"indexed": 9})
+    found = run("search", "tea", "--app", "notes", "--user", "ana", "--json").document["memories"]
+    assert {memory["text"] for memory in found} == {"Green tea at four", "Noted: tea, green"}
+
+
+def test_an_index_of_a_newer_version_has_the_exit_code_of_its_tables(run: Run, database_url: str) -> None:
+    run("upgrade", database_url)
+    _set_analyser(database_url, 9999)
+
+    for command in ("check", "upgrade", "reindex"):
+        failed = run(command, database_url)
+        assert (failed.code, failed.out, failed.err.count("\n")) == (5, "", 1)
+    assert run("check", database_url, "--json").document["status"] == "too_new"
+
+
+@pytest.mark.parametrize("command", ["check", "current", "reindex", "upgrade"])
 def test_an_unreachable_database_has_an_exit_code(run: Run, command: str) -> None:
     failed = run(command, UNREACHABLE)
 

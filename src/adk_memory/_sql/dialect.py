@@ -78,6 +78,8 @@ class Dialect(Protocol):
     connections_need_their_loop: bool
     plans_ahead: bool
     """Whether entries are best added in one statement, by what was seen of the scope before."""
+    order: tuple[Any, ...]
+    """The columns of entries by whose index one can walk through all of them."""
 
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         """Call ``work``, each of whose statements sees, or changes, a state of the database by itself.
@@ -108,7 +110,10 @@ class Dialect(Protocol):
         ...
 
     def add(self, connection: Connection, addition: Addition) -> bool:
-        """Store new entries, all or none, with all that is made from them; `False` if their scope has changed."""
+        """Store new entries, all or none, with all that is made from them.
+
+        `False` if their scope has changed, or if the index has come to be of a newer analyser; nothing is stored then.
+        """
         ...
 
     def find(
@@ -132,6 +137,14 @@ class Dialect(Protocol):
 
     @property
     def index_statement(self) -> Insert: ...
+
+    def quiesce(self, connection: Connection) -> None:
+        """Wait for the transactions that write entries; those to come wait until this one has ended."""
+        ...
+
+    def discard_index(self, connection: Connection) -> None:
+        """Leave an empty keyword index, whatever there was; the caller made writers wait."""
+        ...
 
     def unindex(self, sight: Sight, entry_ids: Select[Any]) -> Delete:
         """Take entries in sight out of the keyword index."""

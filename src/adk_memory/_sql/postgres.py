@@ -60,6 +60,8 @@ _VECTOR_COLUMN = text(
     WHERE a.attrelid = to_regclass('adk_memory_embedding') AND a.attname = 'vector'
     """
 )
+# Who writes entries has changed the row of their scope, or made it.
+_QUIESCE = text("LOCK TABLE adk_memory_scope IN SHARE MODE")
 
 
 class PostgresMemoryService(SqlMemoryService):
@@ -86,6 +88,7 @@ class PostgresDialect:
     index_statement: Insert = insert(SEARCH).values(
         lexemes=cast(bindparam("prepared", type_=Text), postgresql.TSVECTOR)
     )
+    order: tuple[Any, ...] = (EntryRow.scope_id, EntryRow.id)
     plans_ahead = True  # a transaction costs a journey to begin and one to end, and keeps other writers waiting
 
     def __init__(self) -> None:
@@ -147,6 +150,12 @@ class PostgresDialect:
     def index(self, scope_id: int, entry_id: int, terms: Sequence[str]) -> Mapping[str, object]:
         prepared = f"{lexeme(scope_lexeme(scope_id))} {lexemes(terms)}"
         return {"scope_id": scope_id, "entry_id": entry_id, "terms": " ".join(terms), "prepared": prepared}
+
+    def quiesce(self, connection: Connection) -> None:
+        connection.execute(_QUIESCE)
+
+    def discard_index(self, connection: Connection) -> None:
+        connection.execute(delete(SEARCH))
 
     def unindex(self, sight: Sight, entry_ids: Select[Any]) -> Delete:
         return delete(SEARCH).where(SEARCH.c.scope_id.in_(sight.scope_ids), SEARCH.c.entry_id.in_(entry_ids))

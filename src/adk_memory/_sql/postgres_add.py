@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 from sqlalchemy import BigInteger, Connection, DateTime, Integer, Text, TextClause, bindparam, text
 
+from adk_memory import _analysis
 from adk_memory._sql.dialect import Addition
 from adk_memory._sql.postgres_text import lexemes
 from adk_memory._sql.tables import entry_fields
 
 
 def add(connection: Connection, addition: Addition, halfvec: str) -> bool:
-    """Store new entries, all or none; `False` if their scope has changed. ``halfvec`` is the type of the vectors."""
+    """Store new entries, all or none; `False` if what they were planned by has changed.
+
+    ``halfvec`` is the type of the vectors.
+    """
     entries = addition.entries
     vectors = [entry.vector for entry in entries if entry.vector is not None]
     rows = [entry_fields(entry.record, entry.terms) for entry in entries]
@@ -25,6 +29,7 @@ def add(connection: Connection, addition: Addition, halfvec: str) -> bool:
         **addition.scope,
         "scope_id": addition.scope_id,
         "version": addition.version,
+        "analyser": _analysis.VERSION,
         "entries": addition.entry_count,
         "terms_in_all": addition.term_count,
         "session_key": addition.session_key,
@@ -49,21 +54,26 @@ def _adding(halfvec: str | None, *, new_scope: bool) -> TextClause:
     """Return the statement that adds entries, with vectors where their type is named, or does nothing at all.
 
     It is a transaction by itself. That the scope still is in the version that was seen is asked of its row, which
-    the statement changes: whoever else writes meanwhile comes before, and is noticed, or after.
+    the statement changes: whoever else writes meanwhile comes before, and is noticed, or after. An index that is of a
+    newer analyser, or about to be, gets no terms of this one.
     """
+    current = """NOT EXISTS (
+                SELECT FROM adk_memory_meta
+                WHERE key LIKE 'analyser%' AND CAST(split_part(value, ':', 1) AS integer) > :analyser
+            )"""
     if new_scope:
-        scope = """
+        scope = f"""
             INSERT INTO adk_memory_scope
                 (fingerprint, app_name, user_id, project_key, entry_count, term_count, version)
-            VALUES (:fingerprint, :app_name, :user_id, :project_key, :entries, :terms_in_all, 1)
+            SELECT :fingerprint, :app_name, :user_id, :project_key, :entries, :terms_in_all, 1 WHERE {current}
             ON CONFLICT (fingerprint) DO NOTHING
             RETURNING id"""
     else:
-        scope = """
+        scope = f"""
             UPDATE adk_memory_scope
             SET entry_count = entry_count + :entries, term_count = term_count + :terms_in_all, version = version + 1
-            WHERE id = :scope_id AND version = :version
-            RETURNING id"""
+            WHERE id = :scope_id AND version = :version AND {current}
+            RETURNING id"""  # noqa: S608
     embedded = ""
     if halfvec is not None:
         # The name of the type is quoted.
@@ -111,7 +121,7 @@ def _adding(halfvec: str | None, *, new_scope: bool) -> TextClause:
     )
     kinds: dict[str, Any] = {
         **dict.fromkeys(("scope_id", "version", "entries", "terms_in_all"), BigInteger),
-        **dict.fromkeys(("model_id", "dimensions"), Integer),
+        **dict.fromkeys(("model_id", "dimensions", "analyser"), Integer),
         **dict.fromkeys(("session_key", "fingerprint", "app_name", "user_id", "project_key"), Text),
         "created_at": DateTime(timezone=True),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -24,9 +24,11 @@ from sqlalchemy import (
     delete,
     false,
     func,
+    literal,
     or_,
     select,
     true,
+    tuple_,
     update,
 )
 
@@ -202,6 +204,32 @@ def claim(connection: Connection, dialect_insert: Any, scope: Scope, project_id:
     )
     row = connection.execute(statement.returning(ScopeRow.id, ScopeRow.version)).one()
     return Sight({row.id: project_id}, version=row.version)
+
+
+def hold(connection: Connection, which: ColumnElement[bool]) -> Sight:
+    """Lock the scopes, of any user, that fulfil a condition, in the order of `look`."""
+    found = select(ScopeRow.id, ScopeRow.project_key).where(which).order_by(ScopeRow.id).with_for_update()
+    return Sight({row.id: project_of(row.project_key) for row in connection.execute(found)})
+
+
+def places(order: Sequence[Any], after: Sequence[int]) -> Select[Any]:
+    """Select where entries are and how many terms they have, of every user: to walk through all, in some order."""
+    columns: tuple[Any, ...] = (EntryRow.scope_id, EntryRow.id, EntryRow.term_count)
+    return select(*columns).where(beyond(order, after)).order_by(*order)
+
+
+def beyond(order: Sequence[Any], place: Sequence[int]) -> ColumnElement[bool]:
+    """Return whether an entry comes later in the order of these columns than those values of them."""
+    later: ColumnElement[bool] = tuple_(*order) > tuple_(*(literal(value, BigInteger) for value in place))
+    return later
+
+
+def recount(connection: Connection, term_counts: Mapping[tuple[int, int], int]) -> None:
+    """Note how many terms entries have, which are named by the ids of their scope, locked by the caller, and row."""
+    this = (EntryRow.scope_id == bindparam("scope"), EntryRow.id == bindparam("row_id"))
+    rows = [{"scope": scope_id, "row_id": row_id, "terms": terms} for (scope_id, row_id), terms in term_counts.items()]
+    if rows:
+        connection.execute(update(ENTRIES).where(*this).values(term_count=bindparam("terms")), rows)
 
 
 def count(connection: Connection, deltas: Mapping[int, tuple[int, int]]) -> None:

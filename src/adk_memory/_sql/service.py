@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Literal
@@ -23,6 +24,7 @@ from adk_memory._sql.filtering import condition
 from adk_memory._sql.listing import entries_in_sight, newest_first
 from adk_memory._sql.models import known_model, register_model
 from adk_memory._sql.recall import recall
+from adk_memory._sql.reindexing import index_is_outdated, refuse_newer, reindex, reindex_outdated
 from adk_memory._sql.scope import GLOBAL_KEY, claim, look
 from adk_memory._sql.tables import EntryRow
 from adk_memory._sql.writing import Batch, Plan, plan, store
@@ -49,6 +51,8 @@ from adk_memory.types import (
     SearchResponse,
 )
 
+_logger = logging.getLogger(__name__)
+
 _ATTEMPTS = 2
 """So often entries are added by what was seen without a lock, before the scope is locked for it."""
 
@@ -74,6 +78,7 @@ class SqlMemoryService(MemoryService):
         self._owns_engine = owns_engine
         self._embedder = None if embedder is None else Embedder(embedder)
         self._ready = False
+        self._index_outdated = False
         self._model_id: int | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -84,16 +89,31 @@ class SqlMemoryService(MemoryService):
     async def migrate(self) -> None:
         self._ready = False
         self._model_id = None
-        await migrate.upgrade(await self._engine_of_this_loop())
+        engine = await self._engine_of_this_loop()
+        await migrate.upgrade(engine)
+        await reindex_outdated(engine, self._dialect)
 
     async def schema_version(self) -> str | None:
         return await migrate.current(await self._engine_of_this_loop())
+
+    async def reindex(
+        self, *, from_scratch: bool = False, on_progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        engine = await self._engine_of_this_loop()
+        await migrate.require_head(engine)
+        self._ready = False
+        return await reindex(engine, self._dialect, from_scratch=from_scratch, on_progress=on_progress)
 
     async def health_check(self) -> HealthReport:
         self._ready = False
         await self._run(lambda connection: connection.scalar(select(1)))
         model = None if self._embedder is None else self._embedder.model
-        return HealthReport(backend=self._dialect.name, schema_version=migrate.HEAD, embedding_model=model)
+        return HealthReport(
+            backend=self._dialect.name,
+            schema_version=migrate.HEAD,
+            embedding_model=model,
+            index_outdated=self._index_outdated,
+        )
 
     async def add_session(
         self,
@@ -252,6 +272,7 @@ class SqlMemoryService(MemoryService):
 
     def _store_locked(self, connection: Connection, batch: Batch, vectors: Mapping[str, Vector | None]) -> None:
         sight = claim(connection, self._dialect.insert, batch.scope, batch.project_id)
+        refuse_newer(connection)
         planned = plan(connection, self._dialect, sight, batch, self._model_id)
         if missing := self._missing(planned, vectors):
             raise _MissingVectorsError(missing)
@@ -317,11 +338,15 @@ class SqlMemoryService(MemoryService):
             return await self._dialect.transact(await self._make_ready(), work)
 
     async def _make_ready(self) -> AsyncEngine:
-        """Before the first statement: see that the tables are what this version needs."""
+        """Before the first statement: see that the tables, and the index in them, are what this version needs."""
         engine = await self._engine_of_this_loop()
         if self._ready:
             return engine
         await migrate.require_head(engine)
+        outdated = await self._dialect.run(engine, index_is_outdated)
+        if outdated and not self._index_outdated:
+            _logger.warning("the keyword index is not of this version in all parts: run adk-memory reindex")
+        self._index_outdated = outdated
         if self._embedder is not None:
             await self._dialect.run(engine, self._dialect.check_vectors)
         self._ready = True

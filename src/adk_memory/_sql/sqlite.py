@@ -42,7 +42,7 @@ from adk_memory._sql.metadata import SQLITE_FUNCTION, sqlite_condition, sqlite_h
 from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.sqlite_find import find, weightiest
-from adk_memory._sql.tables import ENTRIES, SEARCH_TABLE, EmbeddingRow, EntryRow, entry_fields
+from adk_memory._sql.tables import ENTRIES, SEARCH_TABLE, TERM_TABLE, EmbeddingRow, EntryRow, entry_fields
 from adk_memory._sql.urls import sqlite_url
 from adk_memory.embedding import EmbeddingProvider
 from adk_memory.filters import Metadata
@@ -56,6 +56,13 @@ _SETTINGS = (
 )
 _search = table(SEARCH_TABLE, column("rowid", Integer), column("terms", Text))
 _MATCH: ColumnElement[Any] = literal_column(SEARCH_TABLE)
+_NEW_INDEX = (
+    f"DROP TABLE IF EXISTS {TERM_TABLE}",
+    f"DROP TABLE IF EXISTS {SEARCH_TABLE}",
+    # As the first migration makes them.
+    f"""CREATE VIRTUAL TABLE {SEARCH_TABLE} USING fts5(terms, tokenize="ascii tokenchars '_'")""",
+    f"CREATE VIRTUAL TABLE {TERM_TABLE} USING fts5vocab('{SEARCH_TABLE}', 'instance')",
+)
 _LAST_ENTRY = text("SELECT seq FROM sqlite_sequence WHERE name = 'adk_memory_entry'")
 
 
@@ -93,6 +100,7 @@ class SqliteDialect:
     name = "sqlite"
     connections_need_their_loop = False  # the driver has a thread for each
     plans_ahead = False  # a transaction takes no journeys, and one writer waits for another anyway
+    order: tuple[Any, ...] = (EntryRow.id,)
     index_statement: Insert = insert(_search)
 
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
@@ -163,6 +171,13 @@ class SqliteDialect:
 
     def index(self, scope_id: int, entry_id: int, terms: Sequence[str]) -> Mapping[str, object]:
         return {"rowid": entry_id, "terms": " ".join(f"{scope_id}_{term}" for term in terms)}
+
+    def quiesce(self, connection: Connection) -> None:
+        """There is one writer, and it is this transaction."""
+
+    def discard_index(self, connection: Connection) -> None:
+        for statement in _NEW_INDEX:
+            connection.exec_driver_sql(statement)
 
     def unindex(self, sight: Sight, entry_ids: Select[Any]) -> Delete:
         return delete(_search).where(_search.c.rowid.in_(entry_ids))

@@ -1,11 +1,11 @@
-"""adk-memory upgrade, current, check: the tables of a database and their version."""
+"""adk-memory upgrade, current, check, reindex: the tables of a database, their version, and the index in them."""
 
 from __future__ import annotations
 
 import argparse
 
 from adk_memory.cli._command import Command, add_database, call, database_url
-from adk_memory.cli._output import one_line, print_json, say
+from adk_memory.cli._output import counted, one_line, print_json, progress_bar, say
 from adk_memory.errors import (
     SchemaError,
     SchemaMissingError,
@@ -61,14 +61,33 @@ def _check(args: argparse.Namespace) -> None:
             print_json({"status": state, "backend": None, "schema_version": None})
         raise
     if args.json:
-        print_json({"status": "ok", **report.model_dump(include={"backend", "schema_version"})})
+        facts = report.model_dump(include={"backend", "schema_version", "index_outdated"})
+        print_json({"status": "ok", **facts})
+        return
+    say(one_line(f"ok: {report.backend} answers, its tables are at {report.schema_version}"))
+    if report.index_outdated:
+        say("Its keyword index is not of this version in all parts: run adk-memory reindex.")
+
+
+def _add_arguments_of_reindex(parser: argparse.ArgumentParser) -> None:
+    _add_url(parser)
+    parser.add_argument("--from-scratch", action="store_true", help="empty the index first: it is damaged")
+
+
+def _reindex(args: argparse.Namespace) -> None:
+    with progress_bar("Indexing") as show:
+        indexed = call(
+            database_url(args), lambda service: service.reindex(from_scratch=args.from_scratch, on_progress=show)
+        )
+    if args.json:
+        print_json({"indexed": indexed})
     else:
-        say(one_line(f"ok: {report.backend} answers, its tables are at {report.schema_version}"))
+        say(f"Indexed {counted(indexed)}.")
 
 
 UPGRADE = Command(
     name="upgrade",
-    summary="create the tables, or bring them to this version",
+    summary="create the tables, or bring them and the index to this version",
     add_arguments=_add_url,
     run=_upgrade,
     details="Safe to run at every deploy, and from several machines at once.",
@@ -87,4 +106,13 @@ CHECK = Command(
     details="""\
 Exit codes: 0 ok, 3 the tables are missing, 4 they are older than this version,
 5 they are newer, 6 the database can't be reached.""",
+)
+REINDEX = Command(
+    name="reindex",
+    summary="make the keyword index of all memories anew",
+    add_arguments=_add_arguments_of_reindex,
+    run=_reindex,
+    details="""\
+adk-memory upgrade does it where a new version needs it. Others may search and
+write meanwhile. If it is interrupted, the next call goes on from there.""",
 )

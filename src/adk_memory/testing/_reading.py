@@ -115,6 +115,16 @@ class ReadingContract(ContractBase):
         assert await memory.service.schema_version() == before
         assert await memory.found("tea") == ["green tea"]
 
+    async def test_indexing_anew_changes_nothing_that_is_found(self, memory: Memories) -> None:
+        await memory.add("green tea", "we were running", "")
+        await memory.project("A").add("éclairs and tea")
+        queries = ("tea", "runs", "eclair")
+        before = [await memory.project("A").scores(query) for query in queries]
+
+        assert await memory.service.reindex() >= 0
+
+        assert [await memory.project("A").scores(query) for query in queries] == before
+
     async def test_closing_again_does_nothing(self, memory: Memories) -> None:
         await memory.service.close()
 
