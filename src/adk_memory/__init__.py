@@ -24,6 +24,7 @@ from adk_memory.errors import (
     ValidationError,
 )
 from adk_memory.filters import Author, Filter, Metadata, Session, Time
+from adk_memory.reranking import Reranker
 from adk_memory.service import MemoryService
 from adk_memory.types import (
     ALL_PROJECTS,
@@ -33,6 +34,7 @@ from adk_memory.types import (
     Page,
     SearchRequest,
     SearchResponse,
+    SessionEntries,
 )
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "Page",
     "PostgresMemoryService",
     "ProjectScopingNotSupportedError",
+    "Reranker",
     "SchemaError",
     "SchemaMissingError",
     "SchemaOutdatedError",
@@ -63,6 +66,7 @@ __all__ = [
     "SearchRequest",
     "SearchResponse",
     "Session",
+    "SessionEntries",
     "SqliteMemoryService",
     "StorageError",
     "StorageUnavailableError",

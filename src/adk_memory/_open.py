@@ -9,10 +9,13 @@ from adk_memory._sql import postgres, sqlite
 from adk_memory._sql.urls import backend_of
 from adk_memory.embedding import EmbeddingProvider
 from adk_memory.errors import ConfigurationError
+from adk_memory.reranking import Reranker
 from adk_memory.service import MemoryService
 
 
-def open_memory(url_or_engine: str | AsyncEngine, *, embedder: EmbeddingProvider | None = None) -> MemoryService:
+def open_memory(
+    url_or_engine: str | AsyncEngine, *, embedder: EmbeddingProvider | None = None, reranker: Reranker | None = None
+) -> MemoryService:
     """Return the service for a database; it connects with its first operation.
 
     ``memory://`` forgets everything at its end; ``sqlite:///path/to/file.db`` is a file, ``sqlite://`` a private
@@ -24,10 +27,10 @@ def open_memory(url_or_engine: str | AsyncEngine, *, embedder: EmbeddingProvider
     """
     backend = _backend(url_or_engine)
     if backend == "memory":
-        return InMemoryMemoryService(embedder=embedder)
+        return InMemoryMemoryService(embedder=embedder, reranker=reranker)
     if backend == "sqlite":
-        return sqlite.SqliteMemoryService(url_or_engine, embedder=embedder)
-    return postgres.PostgresMemoryService(url_or_engine, embedder=embedder)
+        return sqlite.SqliteMemoryService(url_or_engine, embedder=embedder, reranker=reranker)
+    return postgres.PostgresMemoryService(url_or_engine, embedder=embedder, reranker=reranker)
 
 
 def open_engine(url: str) -> AsyncEngine:

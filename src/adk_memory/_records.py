@@ -7,7 +7,7 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, get_args
 
@@ -40,8 +40,9 @@ class Record:
 
     def over(self, stored: Record) -> Record:
         """This record with the stored time where the caller gave none."""
-        timestamp = self.timestamp if self.timestamp_given else stored.timestamp
-        return Record(self.id, self.author, timestamp, self.content, self.text, self.metadata)
+        if self.timestamp_given:
+            return self
+        return replace(self, timestamp=stored.timestamp, timestamp_given=stored.timestamp_given)
 
     def memory(
         self,
@@ -115,6 +116,19 @@ def single_record(entry: MemoryEntry, existing: Existing) -> Record:
         raise ValidationError("existing must be update or keep for a single entry")
     [entry] = _checked([entry])
     return _record(entry.id or uuid.uuid4().hex, entry)
+
+
+def single_records(entries: Iterable[MemoryEntry], existing: Existing) -> list[Record]:
+    """Return the records of entries outside of any session; one whose id came before is written over that, or not."""
+    records: dict[str, Record] = {}
+    for entry in entries:
+        record = single_record(entry, existing)
+        earlier = records.get(record.id)
+        if earlier is None:
+            records[record.id] = record
+        elif existing == "update":
+            records[record.id] = record.over(earlier)
+    return list(records.values())
 
 
 def _checked(entries: object) -> Sequence[MemoryEntry]:

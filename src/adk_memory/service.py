@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
+from contextlib import aclosing
 from typing import Literal, Self
 
+from adk_memory._bulk import batches
 from adk_memory._validation import DEFAULT_LIMIT, DEFAULT_PAGE, validate_id
-from adk_memory.errors import OperationNotSupportedError, ProjectScopingNotSupportedError
+from adk_memory.errors import OperationNotSupportedError, ProjectScopingNotSupportedError, ValidationError
 from adk_memory.filters import Filter
 from adk_memory.types import (
     ALL_PROJECTS,
@@ -19,6 +21,7 @@ from adk_memory.types import (
     Page,
     SearchRequest,
     SearchResponse,
+    SessionEntries,
 )
 
 
@@ -121,6 +124,51 @@ class MemoryService(ABC):
         With an ``id`` it is known by that, as in `add_session`; without one it is always added.
         """
         raise self._refusal("add_entry", project_id)
+
+    async def add_many(
+        self,
+        items: Iterable[SessionEntries] | AsyncIterable[SessionEntries],
+        *,
+        existing: Literal["update", "keep"] = "update",
+        on_progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Remember the entries of many items, of many users, as they come; return how many entries these held.
+
+        The result is what `add_session` for each item in turn would leave, or, where an item has no session,
+        `add_entry` for each of its entries; so adding the same items again, after an interruption, leaves one copy of
+        each, but for single entries without an id. Items are taken and stored in batches of some 1,000 entries; an
+        item is best a whole session. After each batch ``on_progress`` is told how many entries are stored so far;
+        whatever fails later, these stay.
+
+        Raises:
+            ValidationError: an item is bad; what came before it is stored. The message holds its number, counted from
+                0, and how many entries are stored.
+            EmbeddingError: a provider is configured and failed; the batches before are stored.
+        """
+        if existing not in ("update", "keep"):
+            raise ValidationError("existing must be update or keep for many items")
+        if not isinstance(items, Iterable | AsyncIterable):
+            raise ValidationError(f"items must be an iterable of SessionEntries, got {type(items).__name__}")
+        entries = 0
+        async with aclosing(batches(items)) as taken:
+            async for batch in taken:
+                await self._add_batch(batch, existing)
+                entries += sum(len(item.entries) for item in batch)
+                if on_progress is not None:
+                    on_progress(entries)
+        return entries
+
+    async def _add_batch(self, items: Sequence[SessionEntries], existing: Literal["update", "keep"]) -> None:
+        """Store some items of `add_many`; a backend that can do so faster than one by one overrides this."""
+        for item in items:
+            app_name, user_id, project_id = item.app_name, item.user_id, item.project_id
+            if item.session_id is not None:
+                await self.add_session(
+                    app_name, user_id, item.session_id, item.entries, project_id=project_id, existing=existing
+                )
+            else:
+                for entry in item.entries:
+                    await self.add_entry(app_name, user_id, entry, project_id=project_id, existing=existing)
 
     # Reading
 

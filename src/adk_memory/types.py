@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final, Literal
@@ -131,6 +131,53 @@ class Memory(MemoryEntry):
     explanation: dict[str, float] | None = None
 
 
+class SessionEntries(Value):
+    """Entries with what they belong to, for `MemoryService.add_many`.
+
+    Attributes:
+        app_name: whose memory.
+        user_id: whose memory.
+        session_id: the session of which these are the entries; `None` for single ones.
+        entries: in their order.
+        project_id: their project; `None` for global.
+    """
+
+    app_name: str
+    user_id: str
+    session_id: str | None
+    entries: tuple[MemoryEntry, ...]
+    project_id: str | None = None
+
+    def __init__(
+        self,
+        /,
+        app_name: str,
+        user_id: str,
+        session_id: str | None,
+        entries: Iterable[MemoryEntry],
+        project_id: str | None = None,
+        **others: Any,
+    ) -> None:
+        super().__init__(
+            app_name=app_name, user_id=user_id, session_id=session_id, entries=entries, project_id=project_id, **others
+        )
+
+    @field_validator("app_name", "user_id", mode="before")
+    @classmethod
+    def _valid_id(cls, value: object, info: pydantic.ValidationInfo) -> str:
+        return validate_id(str(info.field_name), value)
+
+    @field_validator("session_id", mode="before")
+    @classmethod
+    def _valid_session(cls, session_id: object) -> str | None:
+        return None if session_id is None else validate_id("session_id", session_id)
+
+    @field_validator("project_id", mode="before")
+    @classmethod
+    def _valid_project(cls, project_id: Any) -> str | None:
+        return validate_project_id(project_id)
+
+
 class SearchRequest(Value):
     """A question to one user's memory.
 
@@ -222,14 +269,16 @@ class SearchResponse(Value):
     """What a search found, best first; it can be iterated, indexed and measured like the list of its memories.
 
     Attributes:
-        memories: by score, then newest, then in order of arrival.
+        memories: by score, then newest, then in order of arrival; see ``reranked``.
         mode: how it was answered.
         partial: some entries in sight have no vector of the configured model, so similarity did not reach them.
+        reranked: a reranker gave the scores and the order; false where there is none, it failed, or nothing was found.
     """
 
     memories: tuple[Memory, ...] = ()
     mode: Mode = "keyword"
     partial: bool = False
+    reranked: bool = False
 
     @property
     def entries(self) -> tuple[Memory, ...]:

@@ -101,6 +101,13 @@ def test_speed_prints_every_table_and_form(backend: str, tmp_path: Path, request
     assert {row["recall@10"] for row in searches if row["form"] == "adk-memory, vector"} == {1}
 
 
+def test_bulk_prints_a_line_for_each_way(postgres_server: PostgresServer) -> None:
+    printed = run("bulk.py", 200, **{URL_VARIABLE: postgres_server.url})
+
+    lines = [line.partition(",")[0] for line in printed.splitlines()]
+    assert lines == ["Postgres", "SQLite"] * 4 + ["HNSW"] * 2
+
+
 def test_quality_reads_both_formats_and_publish_makes_a_page_of_it(tmp_path: Path) -> None:
     printed = run("quality.py", *files(tmp_path), "--json", tmp_path / "quality.json")
     run("publish.py", "--results", tmp_path, "--docs", tmp_path)

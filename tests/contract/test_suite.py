@@ -11,7 +11,7 @@ import pytest
 
 BACKEND: Final = """
 import pytest
-from adk_memory import ALL_PROJECTS, InMemoryMemoryService, SearchRequest
+from adk_memory import ALL_PROJECTS, InMemoryMemoryService, SearchRequest, SessionEntries, ValidationError
 from adk_memory.testing import MemoryServiceContract
 
 class Service(InMemoryMemoryService):
@@ -50,6 +50,16 @@ BROKEN: Final = {
     async def add_session(self, *arguments, existing="update", **options):
         existing = "update" if existing == "keep" else existing
         return await super().add_session(*arguments, existing=existing, **options)""",
+    "many items always rewrite": """
+    async def _add_batch(self, items, existing):
+        await super()._add_batch(items, "update")""",
+    "many items are lost with a bad one": """
+    async def add_many(self, items, **options):
+        taken = [item async for item in items] if hasattr(items, "__aiter__") else list(items)
+        for number, item in enumerate(taken):
+            if not isinstance(item, SessionEntries):
+                raise ValidationError(f"items[{{number}}]: the entries before it are lost")
+        return await super().add_many(taken, **options)""",
     "entries are written one by one": """
     async def add_session(self, app_name, user_id, session_id, entries, **options):
         ids = []

@@ -10,7 +10,7 @@ from sqlalchemy import make_url, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 import postgres_server as servers
-from adk_memory import ConfigurationError, MemoryService, open_memory
+from adk_memory import ConfigurationError, MemoryEntry, MemoryService, SessionEntries, open_memory
 from field_reports.calls import APP, USER, found, remember
 from field_reports.embedders import HashEmbedder
 from field_reports.tables import looking
@@ -47,7 +47,9 @@ async def words_and_vectors_work(service: MemoryService) -> None:
         await remember(service, "window seats", "aisle seats")
         assert (await found(service, "window seats", mode="vector"))[0] == "window seats"
         assert (await found(service, "window"))[0] == "window seats"
-        assert await service.delete_user(APP, USER) == 2
+        assert await service.add_many([SessionEntries(APP, USER, "more", [MemoryEntry("sunny balcony")])]) == 1
+        assert (await found(service, "sunny balcony", mode="vector"))[0] == "sunny balcony"
+        assert await service.delete_user(APP, USER) == 3
 
 
 async def test_f31_an_extension_that_is_there_is_enough(humble_url: str, postgres_url: str) -> None:

@@ -40,6 +40,7 @@ from adk_memory._validation import (
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
 from adk_memory.filters import Filter, validate_filter
+from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
 from adk_memory.types import (
     ALL_PROJECTS,
@@ -97,8 +98,9 @@ class InMemoryMemoryService(MemoryService):
 
     supports_project_scoping = True
 
-    def __init__(self, *, embedder: EmbeddingProvider | None = None) -> None:
+    def __init__(self, *, embedder: EmbeddingProvider | None = None, reranker: Reranker | None = None) -> None:
         self._embedder = None if embedder is None else Embedder(embedder)
+        self._reranking = Reranking(reranker)
         self._users: defaultdict[tuple[str, str], list[_Row]] = defaultdict(list)
         self._arrivals = count(1)
 
@@ -133,6 +135,9 @@ class InMemoryMemoryService(MemoryService):
         return record.id
 
     async def search(self, request: SearchRequest) -> SearchResponse:
+        return await self._reranking.search(request, self._search)
+
+    async def _search(self, request: SearchRequest) -> SearchResponse:
         scope = Scope.reading(request.app_name, request.user_id, request.project_id)
         question, mode, partial = await ask(self._embedder, request)
         if question is None:

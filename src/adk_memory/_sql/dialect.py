@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from sqlalchemy import ColumnElement, Connection, Delete, FromClause, Insert, Select, Subquery
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -55,6 +56,16 @@ class Addition:
         return sum(len(entry.terms) for entry in self.entries)
 
 
+def deltas(additions: Iterable[Addition]) -> dict[int, tuple[int, int]]:
+    """Return what additions to scopes that are there add to each: entries with terms, and their terms."""
+    found: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for addition in additions:
+        scope_id = cast(int, addition.scope_id)
+        entries, terms = found[scope_id]
+        found[scope_id] = (entries + addition.entry_count, terms + addition.term_count)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a search meets: ``matches`` by the row ids of their entries, `None` where there are more than `POOL`.
@@ -101,12 +112,8 @@ class Dialect(Protocol):
         """Return whether a column holds one of the values, which `chunks` made few enough."""
         ...
 
-    def places(self, places: Sequence[tuple[int, str, int]]) -> Mapping[str, Any]:
-        """Return the parameters of `places_of_parameters`: scopes, sessions, and positions in these."""
-        ...
-
-    def places_of_parameters(self) -> FromClause:
-        """Return the `places` as a table of ``scope_id``, ``session_key`` and ``position``, however many there are."""
+    def given(self, columns: Sequence[Any], rows: Sequence[Sequence[Any]]) -> FromClause:
+        """Return rows to select from, with the names and the types of ``columns``: numbers and texts."""
         ...
 
     def add(self, connection: Connection, addition: Addition) -> bool:
@@ -114,6 +121,10 @@ class Dialect(Protocol):
 
         `False` if their scope has changed, or if the index has come to be of a newer analyser; nothing is stored then.
         """
+        ...
+
+    def add_all(self, connection: Connection, additions: Sequence[Addition]) -> None:
+        """Store new entries of many sessions, whose scopes the caller has locked, with all that is made from them."""
         ...
 
     def find(

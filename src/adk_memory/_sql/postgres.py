@@ -39,20 +39,21 @@ from sqlalchemy.util import greenlet_spawn
 from adk_memory._ranking import Question, Vector
 from adk_memory._scope import Scope
 from adk_memory._sql.columns import HalfVector
-from adk_memory._sql.dialect import Addition, Found, Result
+from adk_memory._sql.dialect import Addition, Found, Result, deltas
 from adk_memory._sql.metadata import postgres_condition
 from adk_memory._sql.postgres_add import add
+from adk_memory._sql.postgres_bulk import add_all
 from adk_memory._sql.postgres_find import find
 from adk_memory._sql.postgres_text import SEARCH, any_of, every_of, holding, lexeme, lexemes, scope_lexeme, tsquery
-from adk_memory._sql.scope import Sight
+from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.tables import EmbeddingRow, EntryRow
 from adk_memory._sql.urls import postgres_url
 from adk_memory.embedding import EmbeddingProvider
 from adk_memory.errors import ConfigurationError
 from adk_memory.filters import Metadata
+from adk_memory.reranking import Reranker
 
-_PLACE_KINDS: dict[str, Any] = {"scope_id": BigInteger, "session_key": Text, "position": Integer}
 _VECTOR_COLUMN = text(
     """
     SELECT t.typname, n.nspname
@@ -67,10 +68,16 @@ _QUIESCE = text("LOCK TABLE adk_memory_scope IN SHARE MODE")
 class PostgresMemoryService(SqlMemoryService):
     """Keeps entries in Postgres: full text everywhere, vectors in pgvector where an embedder is given."""
 
-    def __init__(self, url_or_engine: str | AsyncEngine, *, embedder: EmbeddingProvider | None = None) -> None:
+    def __init__(
+        self,
+        url_or_engine: str | AsyncEngine,
+        *,
+        embedder: EmbeddingProvider | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
         ours = isinstance(url_or_engine, str)
         engine = open_engine(url_or_engine) if isinstance(url_or_engine, str) else url_or_engine
-        super().__init__(engine, PostgresDialect(), owns_engine=ours, embedder=embedder)
+        super().__init__(engine, PostgresDialect(), owns_engine=ours, embedder=embedder, reranker=reranker)
 
 
 def open_engine(url: str) -> AsyncEngine:
@@ -134,15 +141,19 @@ class PostgresDialect:
         among: ColumnElement[bool] = column == any_(literal(list(values), ARRAY(kind)))
         return among
 
-    def places(self, places: Sequence[tuple[int, str, int]]) -> Mapping[str, Any]:
-        return {f"{name}s": [place[number] for place in places] for number, name in enumerate(_PLACE_KINDS)}
-
-    def places_of_parameters(self) -> FromClause:
-        arrays = (bindparam(f"{name}s", type_=ARRAY(kind)) for name, kind in _PLACE_KINDS.items())
-        return func.unnest(*arrays).table_valued(*_PLACE_KINDS, name="place").render_derived()
+    def given(self, columns: Sequence[Any], rows: Sequence[Sequence[Any]]) -> FromClause:
+        arrays = (
+            literal(list(values), ARRAY(BigInteger if isinstance(column.type, Integer) else Text))
+            for column, values in zip(columns, zip(*rows, strict=True), strict=True)
+        )
+        return func.unnest(*arrays).table_valued(*(column.key for column in columns)).render_derived()
 
     def add(self, connection: Connection, addition: Addition) -> bool:
         return add(connection, addition, self._halfvec_name)
+
+    def add_all(self, connection: Connection, additions: Sequence[Addition]) -> None:
+        add_all(connection, additions)
+        count(connection, deltas(additions))
 
     def insert(self, row: type[Any]) -> postgresql.Insert:
         return postgresql.insert(row)

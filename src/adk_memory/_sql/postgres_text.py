@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ SEARCH = table(
     column("lexemes", postgresql.TSVECTOR),
 )
 _LAST_PLACE: Final = 16_383  # a tsvector has no place beyond it
-_PLACES_CHARACTERS: Final = 1_536  # and no more than 256 of one lexeme; Postgres drops the rest
+_PLACES: Final = 256  # and no more of one lexeme
 
 
 def holding(sight: Sight, query: Any) -> ColumnElement[bool]:
@@ -50,13 +51,19 @@ def scope_lexeme(scope_id: object) -> str:
 
 def lexemes(terms: Sequence[str]) -> str:
     """Return terms, with their places, as the text of a tsvector."""
-    places: dict[str, str] = {}
-    for place, term in enumerate(terms, 1):
-        if term not in places:
-            places[term] = str(min(place, _LAST_PLACE))
-        elif len(places[term]) < _PLACES_CHARACTERS:
-            places[term] += f",{min(place, _LAST_PLACE)}"
-    return " ".join([f"{lexeme(term)}:{found}" for term, found in places.items()])
+    """Return terms, with their places, as the text of a tsvector."""
+    return " ".join([f"{lexeme(term)}:{','.join(map(str, those))}" for term, those in places(terms).items()])
+
+
+def places(terms: Sequence[str]) -> dict[str, list[int]]:
+    """Return the places of each term, as far as a tsvector can hold them."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for place, term in enumerate(terms[:_LAST_PLACE], 1):
+        found[term].append(place)
+    for term in set(terms[_LAST_PLACE:]):
+        if found[term][-1:] != [_LAST_PLACE]:
+            found[term].append(_LAST_PLACE)
+    return {term: those[:_PLACES] for term, those in found.items()} if len(terms) > _PLACES else found
 
 
 def lexeme(term: str) -> str:

@@ -187,22 +187,16 @@ def _beside(
 ) -> dict[int, Candidate]:
     """Return the entries to which the best ones lend, whatever they hold themselves."""
     places = {(*cast(tuple[int, str], lender.session), lender.position + turns) for lender in lending for turns in LENT}
-    values = {**sight.parameters, **dialect.places(sorted(places))}
-    shape = (dialect, len(sight.scope_ids), narrowed.passing)
-    rows = execute(connection, _in_places, shape, values, reused=narrowed.passing is None)
-    return candidates_in(dialect, rows)
-
-
-def _in_places(dialect: Dialect, scopes: int, passing: ColumnElement[bool] | None) -> Select[Any]:
-    sight = Sight.of_parameters(scopes)
-    place = dialect.places_of_parameters()
-    columns = (*CANDIDATE_COLUMNS, sight.narrowed(passing).passes)
-    in_sight = sight.entries(*columns, scope_id=dialect.scope_of_entries_by_id).where(
+    if not places:
+        return {}
+    place = dialect.given((EntryRow.scope_id, EntryRow.session_key, EntryRow.position), sorted(places))
+    columns = (*CANDIDATE_COLUMNS, narrowed.passes)
+    in_places = sight.entries(*columns, scope_id=dialect.scope_of_entries_by_id).where(
         EntryRow.scope_id == place.c.scope_id,
         EntryRow.session_key == place.c.session_key,
         EntryRow.position == place.c.position,
     )
-    return dialect.with_terms(in_sight)
+    return candidates_in(dialect, connection.execute(dialect.with_terms(in_places)))
 
 
 def candidate(

@@ -14,6 +14,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Delete,
+    FromClause,
     Label,
     Select,
     Text,
@@ -154,6 +155,15 @@ class Sight:
 
     def _passing(self) -> ColumnElement[bool]:
         return true() if self.passing is None else self.passing
+
+
+def named_entries(named: FromClause, *columns: Any) -> Select[Any]:
+    """Select columns of the entries that have what a row of ``named`` has, its scope above all.
+
+    It is for a call that writes to many scopes. The columns of a row have the names of those of `EntryRow`.
+    """
+    same = [ENTRIES.c[column.key] == column for column in named.c if column.key != "scope_id"]
+    return select(*columns).join_from(named, EntryRow, and_(EntryRow.scope_id == named.c.scope_id, *same))
 
 
 def look(connection: Connection, scope: Scope, *, lock: bool = False) -> Sight:

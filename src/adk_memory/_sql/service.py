@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
 
@@ -14,9 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adk_memory import _analysis, migrate
 from adk_memory._asking import ask
 from adk_memory._paging import Place, cursor, place_of
-from adk_memory._ranking import Vector
 from adk_memory._records import session_records, single_record
 from adk_memory._scope import Scope
+from adk_memory._sql.bulk import batch_of
 from adk_memory._sql.dialect import Dialect, Result, chunks
 from adk_memory._sql.erasing import entries_with_every_word, erase
 from adk_memory._sql.failures import translated
@@ -24,10 +24,11 @@ from adk_memory._sql.filtering import condition
 from adk_memory._sql.listing import entries_in_sight, newest_first
 from adk_memory._sql.models import known_model, register_model
 from adk_memory._sql.recall import recall
-from adk_memory._sql.reindexing import index_is_outdated, refuse_newer, reindex, reindex_outdated
-from adk_memory._sql.scope import GLOBAL_KEY, claim, look
+from adk_memory._sql.reindexing import index_is_outdated, reindex, reindex_outdated
+from adk_memory._sql.scope import GLOBAL_KEY, look
+from adk_memory._sql.storing import Storage
 from adk_memory._sql.tables import EntryRow
-from adk_memory._sql.writing import Batch, Plan, plan, store
+from adk_memory._sql.writing import Batch
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
@@ -38,6 +39,7 @@ from adk_memory._validation import (
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
 from adk_memory.filters import Filter, validate_filter
+from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
 from adk_memory.types import (
     ALL_PROJECTS,
@@ -49,20 +51,10 @@ from adk_memory.types import (
     Page,
     SearchRequest,
     SearchResponse,
+    SessionEntries,
 )
 
 _logger = logging.getLogger(__name__)
-
-_ATTEMPTS = 2
-"""So often entries are added by what was seen without a lock, before the scope is locked for it."""
-
-
-class _MissingVectorsError(Exception):
-    """Raised in a transaction, which it undoes: these passages have to be embedded first."""
-
-    def __init__(self, passages: Sequence[str]) -> None:
-        super().__init__()
-        self.passages = passages
 
 
 class SqlMemoryService(MemoryService):
@@ -71,12 +63,20 @@ class SqlMemoryService(MemoryService):
     supports_project_scoping = True
 
     def __init__(
-        self, engine: AsyncEngine, dialect: Dialect, *, owns_engine: bool, embedder: EmbeddingProvider | None
+        self,
+        engine: AsyncEngine,
+        dialect: Dialect,
+        *,
+        owns_engine: bool,
+        embedder: EmbeddingProvider | None,
+        reranker: Reranker | None,
     ) -> None:
         self._engine = engine
         self._dialect = dialect
         self._owns_engine = owns_engine
         self._embedder = None if embedder is None else Embedder(embedder)
+        self._storage = Storage(dialect, self._embedder, run=self._run, transact=self._transact)
+        self._reranking = Reranking(reranker)
         self._ready = False
         self._index_outdated = False
         self._model_id: int | None = None
@@ -129,7 +129,8 @@ class SqlMemoryService(MemoryService):
         validate_id("session_id", session_id)
         ids, records = session_records(entries, session_id, project_id, existing)
         if records or existing == "replace":
-            await self._store(Batch(scope, project_id, session_id, records, existing))
+            batch = Batch(scope, project_id, session_id, records, existing)
+            await self._storage.store(batch, await self._registered_model())
         return ids
 
     async def add_entry(
@@ -143,10 +144,18 @@ class SqlMemoryService(MemoryService):
     ) -> str:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         record = single_record(entry, existing)
-        await self._store(Batch(scope, project_id, GLOBAL_KEY, [record], existing))
+        batch = Batch(scope, project_id, GLOBAL_KEY, [record], existing)
+        await self._storage.store(batch, await self._registered_model())
         return record.id
 
+    async def _add_batch(self, items: Sequence[SessionEntries], existing: Literal["update", "keep"]) -> None:
+        batches = [batch_of(item, existing) for item in items]
+        await self._storage.store_all(batches, await self._registered_model())
+
     async def search(self, request: SearchRequest) -> SearchResponse:
+        return await self._reranking.search(request, self._search)
+
+    async def _search(self, request: SearchRequest) -> SearchResponse:
         scope = Scope.reading(request.app_name, request.user_id, request.project_id)
         question, mode, partial = await ask(self._embedder, request)
         if question is None:
@@ -249,54 +258,6 @@ class SqlMemoryService(MemoryService):
     async def delete_user(self, app_name: str, user_id: str) -> int:
         return await self._erase(Scope.erasing(app_name, user_id, ALL_PROJECTS), true(), scopes_too=True)
 
-    async def _store(self, batch: Batch) -> None:
-        """Write a batch, all or nothing; what has to be embedded for it is embedded outside of any transaction."""
-        await self._register_model()
-        vectors: dict[str, Vector | None] = {}
-        if self._embedder is not None or self._dialect.plans_ahead:
-            for _ in range(_ATTEMPTS):
-                planned = await self._run(partial(self._plan, batch=batch))
-                vectors |= await self._embedded(self._missing(planned, vectors))
-                by_id = self._by_id(planned, vectors)
-                if not self._dialect.plans_ahead or not planned.only_adds(by_id):
-                    break
-                addition = planned.addition(by_id)
-                if not addition.entries or await self._run(partial(self._dialect.add, addition=addition)):
-                    return None
-        while True:
-            try:
-                return await self._transact(partial(self._store_locked, batch=batch, vectors=vectors))
-            except _MissingVectorsError as missing:
-                # Another writer changed these entries since they were looked at.
-                vectors |= await self._embedded(missing.passages)
-
-    def _store_locked(self, connection: Connection, batch: Batch, vectors: Mapping[str, Vector | None]) -> None:
-        sight = claim(connection, self._dialect.insert, batch.scope, batch.project_id)
-        refuse_newer(connection)
-        planned = plan(connection, self._dialect, sight, batch, self._model_id)
-        if missing := self._missing(planned, vectors):
-            raise _MissingVectorsError(missing)
-        store(connection, self._dialect, planned, self._by_id(planned, vectors))
-
-    def _plan(self, connection: Connection, batch: Batch) -> Plan:
-        return plan(connection, self._dialect, look(connection, batch.scope), batch, self._model_id)
-
-    def _missing(self, planned: Plan, vectors: Mapping[str, Vector | None]) -> list[str]:
-        """Return the passages that are to be embedded and not in ``vectors`` yet."""
-        if self._embedder is None:
-            return []
-        passages = planned.passages(turns=self._embedder.embeds_turns)
-        return [passage for passage in passages.values() if passage not in vectors]
-
-    def _by_id(self, planned: Plan, vectors: Mapping[str, Vector | None]) -> dict[str, Vector | None]:
-        if self._embedder is None:
-            return {}
-        passages = planned.passages(turns=self._embedder.embeds_turns)
-        return {entry_id: vectors[passage] for entry_id, passage in passages.items()}
-
-    async def _embedded(self, passages: Sequence[str]) -> dict[str, Vector | None]:
-        return {} if self._embedder is None or not passages else await self._embedder.passages(passages)
-
     async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
         def work(connection: Connection) -> list[Memory]:
             memories, _ = newest_first(connection, look(connection, scope).narrowed(passing), limit)
@@ -323,11 +284,12 @@ class SqlMemoryService(MemoryService):
             self._model_id = known_model(connection, self._embedder)
         return self._model_id
 
-    async def _register_model(self) -> None:
-        embedder = self._embedder
-        if embedder is not None and self._model_id is None:
-            register = partial(register_model, dialect=self._dialect, embedder=embedder)
+    async def _registered_model(self) -> int | None:
+        """Return the number of the configured model, which has one from now on; `None` without one."""
+        if self._embedder is not None and self._model_id is None:
+            register = partial(register_model, dialect=self._dialect, embedder=self._embedder)
             self._model_id = await self._transact(register)
+        return self._model_id
 
     async def _run(self, work: Callable[[Connection], Result]) -> Result:
         async with translated():

@@ -36,7 +36,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from adk_memory._ranking import Question, Vector
 from adk_memory._scope import Scope
-from adk_memory._sql.dialect import Addition, Found, Result
+from adk_memory._sql.dialect import Addition, Found, Result, deltas
 from adk_memory._sql.hop import in_one_hop
 from adk_memory._sql.metadata import SQLITE_FUNCTION, sqlite_condition, sqlite_holds
 from adk_memory._sql.scope import Sight, count
@@ -46,6 +46,7 @@ from adk_memory._sql.tables import ENTRIES, SEARCH_TABLE, TERM_TABLE, EmbeddingR
 from adk_memory._sql.urls import sqlite_url
 from adk_memory.embedding import EmbeddingProvider
 from adk_memory.filters import Metadata
+from adk_memory.reranking import Reranker
 
 _BUSY_SECONDS = 30
 _SETTINGS = (
@@ -69,10 +70,16 @@ _LAST_ENTRY = text("SELECT seq FROM sqlite_sequence WHERE name = 'adk_memory_ent
 class SqliteMemoryService(SqlMemoryService):
     """Keeps entries in a SQLite file, searched through FTS5; ``sqlite://`` is a private database in memory."""
 
-    def __init__(self, url_or_engine: str | AsyncEngine, *, embedder: EmbeddingProvider | None = None) -> None:
+    def __init__(
+        self,
+        url_or_engine: str | AsyncEngine,
+        *,
+        embedder: EmbeddingProvider | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
         ours = isinstance(url_or_engine, str)
         engine = open_engine(url_or_engine) if isinstance(url_or_engine, str) else url_or_engine
-        super().__init__(engine, SqliteDialect(), owns_engine=ours, embedder=embedder)
+        super().__init__(engine, SqliteDialect(), owns_engine=ours, embedder=embedder, reranker=reranker)
 
 
 def open_engine(url: str) -> AsyncEngine:
@@ -119,22 +126,27 @@ class SqliteDialect:
         among: ColumnElement[bool] = column.in_(values)
         return among
 
-    def places(self, places: Sequence[tuple[int, str, int]]) -> Mapping[str, Any]:
-        return {"places": json.dumps(places)}
-
-    def places_of_parameters(self) -> FromClause:
-        place = func.json_each(bindparam("places", type_=Text)).table_valued("value")
-        columns = ("scope_id", "session_key", "position")
-        fields = [func.json_extract(place.c.value, f"$[{number}]").label(name) for number, name in enumerate(columns)]
-        return select(*fields).subquery("place")
+    def given(self, columns: Sequence[Any], rows: Sequence[Sequence[Any]]) -> FromClause:
+        row = func.json_each(json.dumps(rows)).table_valued("value").c.value
+        fields = [
+            func.json_extract(row, f"$[{number}]").cast(column.type).label(column.key)
+            for number, column in enumerate(columns)
+        ]
+        return select(*fields).subquery()
 
     def add(self, connection: Connection, addition: Addition) -> bool:
-        # The transaction has the write lock: the next number is ours, and nothing has changed since it was seen.
-        last = connection.scalar(_LAST_ENTRY) or 0
+        self.add_all(connection, [addition])  # the transaction has the write lock: nothing has changed since
+        return True
+
+    def add_all(self, connection: Connection, additions: Sequence[Addition]) -> None:
+        last = connection.scalar(_LAST_ENTRY) or 0  # under the write lock, the next number is ours
         now = datetime.now(UTC)
+        numbered = list(
+            enumerate(((addition, entry) for addition in additions for entry in addition.entries), last + 1)
+        )
         rows = [
             {
-                "id": last + number,
+                "id": row_id,
                 "scope_id": addition.scope_id,
                 "session_key": addition.session_key,
                 "entry_key": entry.record.id,
@@ -142,19 +154,29 @@ class SqliteDialect:
                 "created_at": now,
                 **entry_fields(entry.record, entry.terms),
             }
-            for number, entry in enumerate(addition.entries, 1)
+            for row_id, (addition, entry) in numbered
         ]
         connection.execute(insert(ENTRIES), rows)
-        scope_id = cast(int, addition.scope_id)
-        numbered = list(enumerate(addition.entries, last + 1))
-        index = [self.index(scope_id, row_id, entry.terms) for row_id, entry in numbered if entry.terms]
+        index = [
+            self.index(cast(int, addition.scope_id), row_id, entry.terms)
+            for row_id, (addition, entry) in numbered
+            if entry.terms
+        ]
         if index:
             connection.execute(self.index_statement, index)
-        vectors = [self.vector_parameters(row_id, new.vector) for row_id, new in numbered if new.vector is not None]
-        if vectors and addition.model_id is not None:
-            connection.execute(self.vector_insert(scope_id, addition.model_id), vectors)
-        count(connection, {scope_id: (addition.entry_count, addition.term_count)})
-        return True
+        vectors = [
+            {
+                "scope_id": addition.scope_id,
+                "model_id": addition.model_id,
+                "entry_id": row_id,
+                "vector": _blob(entry.vector),
+            }
+            for row_id, (addition, entry) in numbered
+            if entry.vector is not None
+        ]
+        if vectors:
+            connection.execute(insert(EmbeddingRow), vectors)
+        count(connection, deltas(additions))
 
     def find(
         self,
@@ -224,7 +246,11 @@ class SqliteDialect:
         )
 
     def vector_parameters(self, entry_id: int, vector: Vector) -> Mapping[str, object]:
-        return {"entry": entry_id, "blob": vector.astype("<f2").tobytes()}
+        return {"entry": entry_id, "blob": _blob(vector)}
+
+
+def _blob(vector: Vector) -> bytes:
+    return vector.astype("<f2").tobytes()
 
 
 def _set_up(connection: sqlite3.Connection) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, null, or_
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, null, or_
 
 from adk_memory import _analysis
 from adk_memory._ranking import Vector
@@ -100,35 +100,52 @@ class Plan:
 
 def plan(connection: Connection, dialect: Dialect, sight: Sight, batch: Batch, model_id: int | None) -> Plan:
     """Look up what the batch meets in its scope, which the caller has looked at, or locked."""
+    rows: list[Any] = []
+    statement = with_vectors(sight.entries(*KNOWN_COLUMNS).where(EntryRow.session_key == batch.session_key), model_id)
+    for keys in chunks(sorted({record.id for record in batch.records})) if sight else ():
+        wanted = dialect.among(EntryRow.entry_key, keys)
+        if batch.session_key:
+            wanted = or_(wanted, EntryRow.position == _last_position(sight, batch))
+        rows += connection.execute(statement.where(wanted))
+    return planned(batch, sight, model_id, rows)
+
+
+KNOWN_COLUMNS = (
+    EntryRow.id,
+    EntryRow.scope_id,
+    EntryRow.session_key,
+    EntryRow.entry_key,
+    EntryRow.position,
+    EntryRow.author,
+    EntryRow.timestamp,
+    EntryRow.content,
+    EntryRow.text,
+    EntryRow.metadata_,
+    EntryRow.term_count,
+)
+
+
+def with_vectors(known: Select[Any], model_id: int | None) -> Select[Any]:
+    """Add the column ``vector_of`` to entries: their own id where they have a vector of the model."""
+    if model_id is None:
+        return known.add_columns(null().label("vector_of"))
+    return known.add_columns(EmbeddingRow.entry_id.label("vector_of")).outerjoin(
+        EmbeddingRow, _vector_of_entry(model_id)
+    )
+
+
+def planned(batch: Batch, sight: Sight, model_id: int | None, rows: Iterable[Any]) -> Plan:
+    """Return the plan for a batch by what is stored of it, and the last of its session."""
     here: dict[str, Known] = {}
     last: Record | None = None
     position = 0
     ids = {record.id for record in batch.records}
-    vector = null() if model_id is None else EmbeddingRow.entry_id
-    statement = sight.entries(
-        EntryRow.id,
-        EntryRow.entry_key,
-        EntryRow.position,
-        EntryRow.author,
-        EntryRow.timestamp,
-        EntryRow.content,
-        EntryRow.text,
-        EntryRow.metadata_,
-        EntryRow.term_count,
-        vector.label("vector_of"),
-    ).where(EntryRow.session_key == batch.session_key)
-    if model_id is not None:
-        statement = statement.outerjoin(EmbeddingRow, _vector_of_entry(model_id))
-    for keys in chunks(sorted(ids)) if sight else ():
-        wanted = dialect.among(EntryRow.entry_key, keys)
-        if batch.session_key:
-            wanted = or_(wanted, EntryRow.position == _last_position(sight, batch))
-        for row in connection.execute(statement.where(wanted)):
-            record = Record(row.entry_key, row.author, row.timestamp, row.content, row.text, row.metadata)
-            if row.position > position:
-                position, last = row.position, record
-            if record.id in ids:
-                here[record.id] = Known(row.id, record, row.term_count, row.vector_of is not None)
+    for row in rows:
+        record = Record(row.entry_key, row.author, row.timestamp, row.content, row.text, row.metadata)
+        if row.position > position:
+            position, last = row.position, record
+        if record.id in ids:
+            here[record.id] = Known(row.id, record, row.term_count, row.vector_of is not None)
     if last is not None and (last.id in ids or batch.existing == "replace"):
         last = None
     return Plan(batch, sight, model_id, here, last, position)
@@ -141,6 +158,11 @@ def store(connection: Connection, dialect: Dialect, plan: Plan, vectors: Mapping
         dialect.add(connection, addition)
     if plan.batch.existing == "replace":
         _erase_others(connection, dialect, plan)
+    write_known(connection, dialect, plan, vectors)
+
+
+def write_known(connection: Connection, dialect: Dialect, plan: Plan, vectors: Mapping[str, Vector | None]) -> None:
+    """Write what is planned for entries that are stored already, with ``vectors`` by id."""
     _rewrite(connection, dialect, plan)
     known = [record for record in plan.batch.records if record.id in plan.here]
     rows = [

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from adk_memory._calling import awaitable
 from adk_memory.embedders._texts import Batching, Vector
 from adk_memory.embedding import DEFAULT_SPAN, DEFAULT_WEIGHT
 from adk_memory.errors import ConfigurationError
@@ -43,8 +42,8 @@ class FunctionEmbedder:
         self.similarity_span = similarity_span
         self.similarity_weight = similarity_weight
         self._batching = Batching(max_characters, batch_size)
-        self._vectors_of = _awaitable(function)
-        self._query_vector_of = None if query_function is None else _awaitable(query_function)
+        self._vectors_of = awaitable(function)
+        self._query_vector_of = None if query_function is None else awaitable(query_function)
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return the vector of each passage, in order."""
@@ -58,15 +57,3 @@ class FunctionEmbedder:
             return vector
         text = self._batching.prepared(text)
         return await query_vector_of(text) if text else [0.0] * self.dimensions
-
-
-def _awaitable(function: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:
-    """Return a function that runs ``function`` off the event loop, or on it if it is one that can be awaited."""
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
-        return function
-
-    async def in_thread(argument: Any) -> Any:
-        answer = await asyncio.to_thread(function, argument)
-        return await answer if inspect.isawaitable(answer) else answer  # a lambda around a coroutine function
-
-    return in_thread

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adk_memory.testing._adapter import AdapterContract
+from adk_memory.testing._bulk import BulkContract
 from adk_memory.testing._content import ContentContract
 from adk_memory.testing._durability import DurabilityContract
 from adk_memory.testing._erasing import ErasingContract
@@ -36,6 +37,7 @@ class MemoryServiceContract(
     ScoresContract,
     LanguagesContract,
     VectorsContract,
+    BulkContract,
     ProvidersContract,
     TurnsContract,
     ReadingContract,
