@@ -21,6 +21,7 @@ def open_memory(
     ``memory://`` forgets everything at its end; ``sqlite:///path/to/file.db`` is a file, ``sqlite://`` a private
     database in memory; ``postgresql://user@host/name`` is Postgres, also spelt ``postgres://`` or with a driver.
     An engine of SQLAlchemy's stays the caller's: it gets no listeners and is not disposed of.
+    With an ``embedder`` searches go by similarity too; a ``reranker`` has the last word on the order of their answers.
 
     Raises:
         ConfigurationError: no backend goes by that URL or engine, or a package for it is missing.

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from adk_memory import InMemoryMemoryService, MemoryEntry, SchemaTooNewError, StorageError, _analysis, open_memory
+from adk_memory import (
+    InMemoryMemoryService,
+    MemoryEntry,
+    SchemaTooNewError,
+    SessionEntries,
+    StorageError,
+    _analysis,
+    open_memory,
+)
 from adk_memory._sql import reindexing
 from field_reports.calls import APP, found, remember
 from field_reports.processes import finish, start_script
@@ -225,6 +233,7 @@ async def test_a_service_that_runs_on_writes_nothing_into_a_newer_index(url: str
             lambda: remember(service, "black tea", existing="replace"),
             lambda: remember(service, "black tea", user="somebody new"),
             lambda: service.add_entry(APP, "ana", MemoryEntry("black tea"), project_id="p"),
+            lambda: service.add_many([SessionEntries(APP, "ana", "s2", [MemoryEntry("black tea")])]),
         ):
             with pytest.raises(SchemaTooNewError):
                 await call()
