@@ -11,7 +11,7 @@ from sqlalchemy import Connection, MetaData
 
 from adk_memory._sql.columns import HalfVector
 from adk_memory._sql.exclusive import exclusive
-from adk_memory._sql.tables import Base
+from adk_memory._sql.tables import ONLY_ON_POSTGRES, Base
 from adk_memory.migrate import VERSION_TABLE, adopt_pgvector, refuse_foreign_tables
 
 
@@ -28,6 +28,11 @@ def is_ours(name: str | None, kind: str, _parents: object) -> bool:
     return kind != "table" or name.startswith("adk_memory_")
 
 
+def is_on_sqlite(thing: Any, _name: str | None, _kind: str, _reflected: bool, _other: object) -> bool:
+    """Keep autogenerate from missing, on SQLite, the columns that only Postgres has."""
+    return ONLY_ON_POSTGRES not in thing.info
+
+
 def run(connection: Connection, command: str) -> None:
     on_sqlite = connection.dialect.name == "sqlite"
     migrating = command in {"upgrade", "downgrade"}
@@ -41,6 +46,7 @@ def run(connection: Connection, command: str) -> None:
         target_metadata=Base.metadata if migrating else comparable_metadata(connection),
         version_table=VERSION_TABLE,
         include_name=is_ours,
+        include_object=is_on_sqlite if on_sqlite else None,
         transaction_per_migration=not on_sqlite,
         compare_type=True,
         compare_server_default=True,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects import postgresql
 
 revision = "0001"
 down_revision = None
@@ -98,6 +99,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), sa.Identity(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("dimensions", sa.Integer(), nullable=False),
+        *([] if on_sqlite else [sa.Column("thresholds", sa.LargeBinary())]),
         sa.PrimaryKeyConstraint("id", name="adk_memory_embedding_model_pk"),
         sa.UniqueConstraint("name", name="adk_memory_embedding_model_name_key"),
         sqlite_autoincrement=True,
@@ -108,8 +110,23 @@ def upgrade() -> None:
         sa.Column("model_id", sa.Integer(), nullable=False),
         sa.Column("entry_id", BIG_ID, nullable=False),
         sa.Column("vector", VECTOR, nullable=False),
-        sa.PrimaryKeyConstraint("scope_id", "model_id", "entry_id", name="adk_memory_embedding_pk"),
+        *([] if on_sqlite else [sa.Column("sketch", postgresql.BIT(varying=True))]),
+        sa.PrimaryKeyConstraint(
+            "scope_id", "model_id", "entry_id", name="adk_memory_embedding_pk", postgresql_include=["sketch"]
+        ),
     )
+    if not on_sqlite:
+        # A search reads the sketches of its scopes in the index of the key. It looks into the table for those alone
+        # that the last vacuum has not seen, so the next one has to come soon. PLAIN: as it is stored it is compared.
+        op.execute(
+            "ALTER TABLE adk_memory_embedding ALTER COLUMN sketch SET STORAGE PLAIN, "
+            "SET (autovacuum_vacuum_insert_scale_factor = 0.02)"
+        )
+        # Those that every search has to look at, and that are still to be sketched.
+        op.execute(
+            "CREATE INDEX adk_memory_search_unsketched_idx ON adk_memory_embedding (model_id, scope_id, entry_id) "
+            "WHERE sketch IS NULL"
+        )
 
     meta = op.create_table(
         "adk_memory_meta",

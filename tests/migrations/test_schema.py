@@ -94,6 +94,28 @@ async def test_the_search_objects_of_postgres(postgres_engine: AsyncEngine) -> N
     ]
 
 
+async def test_sketches_are_compared_as_they_are_stored_and_vacuumed_soon(postgres_engine: AsyncEngine) -> None:
+    await migrate.upgrade(postgres_engine)
+
+    [column] = await fetch(
+        postgres_engine,
+        """
+        SELECT format_type(a.atttypid, a.atttypmod), a.attstorage, c.reloptions
+        FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
+        WHERE c.relname = 'adk_memory_embedding' AND a.attname = 'sketch'
+        """,
+    )
+    [(in_index,)] = await fetch(
+        postgres_engine,
+        """
+        SELECT a.attstorage FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
+        WHERE c.relname = 'adk_memory_embedding_pk' AND a.attname = 'sketch'
+        """,
+    )
+    assert tuple(column) == ("bit varying", b"p", ["autovacuum_vacuum_insert_scale_factor=0.02"])
+    assert in_index == b"p"
+
+
 async def test_keys_of_postgres_lead_with_the_scope(postgres_engine: AsyncEngine) -> None:
     await migrate.upgrade(postgres_engine)
 
@@ -106,7 +128,7 @@ async def test_keys_of_postgres_lead_with_the_scope(postgres_engine: AsyncEngine
         """,
     )
     assert [tuple(row) for row in found] == [
-        ("adk_memory_embedding_pk", "PRIMARY KEY (scope_id, model_id, entry_id)"),
+        ("adk_memory_embedding_pk", "PRIMARY KEY (scope_id, model_id, entry_id) INCLUDE (sketch)"),
         ("adk_memory_entry_pk", "PRIMARY KEY (scope_id, id)"),
         ("adk_memory_entry_scope_id_entry_key_session_key_key", "UNIQUE (scope_id, entry_key, session_key)"),
     ]

@@ -71,7 +71,8 @@ class Found:
     """What a search meets: ``matches`` by the row ids of their entries, `None` where there are more than `POOL`.
 
     ``cosines`` are those of the nearest entries, and ``near`` has these where they match nothing. ``rows`` hold all
-    entries of which a memory can be made at once. ``vectors`` says how many entries have a vector of the model.
+    entries of which a memory can be made at once. ``vectors`` says how many entries have a vector of the model,
+    ``approximate`` whether one of the nearest may be missing.
     """
 
     sight: Sight
@@ -80,6 +81,7 @@ class Found:
     near: Mapping[int, Candidate]
     vectors: int
     rows: Mapping[int, Any]
+    approximate: bool = False
 
 
 class Dialect(Protocol):
@@ -203,7 +205,11 @@ class Dialect(Protocol):
         """Return an INSERT of vectors, whose parameters `vector_parameters` gives."""
         ...
 
-    def vector_parameters(self, entry_id: int, vector: Vector) -> Mapping[str, object]: ...
+    def vector_parameters(self, model_id: int, entry_id: int, vector: Vector) -> Mapping[str, object]: ...
+
+    async def tend(self, engine: AsyncEngine, model_id: int) -> None:
+        """Do, after a write, what makes later searches faster and what they can do without."""
+        ...
 
 
 def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:

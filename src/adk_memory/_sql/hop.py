@@ -91,7 +91,7 @@ class _Hop:
                     if not is_busy(error) or self._given_up or time.monotonic() > deadline:
                         raise
         finally:
-            self._raw.execute(f"PRAGMA busy_timeout = {patience}")
+            self._surely(f"PRAGMA busy_timeout = {patience}")
             self._raw.isolation_level = isolation_level
 
     def _attempt(self, engine: Engine, work: Callable[[Connection], Result]) -> Result:
@@ -105,7 +105,18 @@ class _Hop:
             return result
         finally:
             if self._raw.in_transaction:
-                self._raw.rollback()
+                self._surely("ROLLBACK")
+
+    def _surely(self, statement: str) -> None:
+        """Execute what an interruption must not stop; after the call is given up, one may come at any time."""
+        while True:
+            try:
+                self._raw.execute(statement)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+                    raise
+            else:
+                return
 
     def _engine(self) -> Engine:
         """Return SQLAlchemy's synchronous engine for this one connection, made once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -44,6 +45,7 @@ from adk_memory._sql.metadata import postgres_condition
 from adk_memory._sql.postgres_add import add
 from adk_memory._sql.postgres_bulk import add_all
 from adk_memory._sql.postgres_find import find
+from adk_memory._sql.postgres_sketch import Sketches
 from adk_memory._sql.postgres_text import SEARCH, any_of, every_of, holding, lexeme, lexemes, scope_lexeme, tsquery
 from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
@@ -101,6 +103,7 @@ class PostgresDialect:
     def __init__(self) -> None:
         self._vector_schema: str | None = None
         self._engines: dict[tuple[AsyncEngine, str], Engine] = {}
+        self._sketches = Sketches()
 
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         return await self._on_connection(engine, "AUTOCOMMIT", work)
@@ -149,10 +152,10 @@ class PostgresDialect:
         return func.unnest(*arrays).table_valued(*(column.key for column in columns)).render_derived()
 
     def add(self, connection: Connection, addition: Addition) -> bool:
-        return add(connection, addition, self._halfvec_name)
+        return add(connection, addition, self._halfvec_name, self._sketches)
 
     def add_all(self, connection: Connection, additions: Sequence[Addition]) -> None:
-        add_all(connection, additions)
+        add_all(connection, additions, self._sketches)
         count(connection, deltas(additions))
 
     def insert(self, row: type[Any]) -> postgresql.Insert:
@@ -214,6 +217,7 @@ class PostgresDialect:
                 "CREATE EXTENSION vector, then run adk-memory upgrade again"
             )
         self._vector_schema = schema
+        self._sketches.learn(connection)
 
     def vector_insert(self, scope_id: int, model_id: int) -> Insert:
         return insert(EmbeddingRow).values(
@@ -221,10 +225,18 @@ class PostgresDialect:
             model_id=model_id,
             entry_id=bindparam("entry"),
             vector=self._halfvec(bindparam("floats")),
+            sketch=cast(bindparam("bits", type_=Text), postgresql.BIT(varying=True)),
         )
 
-    def vector_parameters(self, entry_id: int, vector: Vector) -> Mapping[str, object]:
-        return {"entry": entry_id, "floats": vector.tolist()}
+    def vector_parameters(self, model_id: int, entry_id: int, vector: Vector) -> Mapping[str, object]:
+        return {"entry": entry_id, "floats": vector.tolist(), "bits": self._sketches.of(model_id, vector)}
+
+    async def tend(self, engine: AsyncEngine, model_id: int) -> None:
+        if not self._sketches.take_turn():
+            return
+        await self.run(engine, partial(self._sketches.calibrate, model_id=model_id))
+        while await self.transact(engine, partial(self._sketches.sketch_some, model_id=model_id)):
+            pass
 
     def find(
         self,
@@ -234,14 +246,21 @@ class PostgresDialect:
         model_id: int | None,
         passing: ColumnElement[bool] | None,
     ) -> Found:
-        return find(connection, self.distance, scope, question, model_id, passing)
+        return find(connection, self, self._sketches, scope, question, model_id, passing)
 
     def distance(self, vector: Any) -> Any:
         """Return the distance, one minus the cosine, of a stored vector to an array of numbers."""
-        operator = f"OPERATOR({_quoted(self._vector_schema or 'public')}.<=>)"
         # In a query of its own the parameter is cast once, not for each row.
         parameter = select(self._halfvec(vector)).scalar_subquery()
-        return EmbeddingRow.vector.op(operator, return_type=Float())(parameter)
+        return EmbeddingRow.vector.op(self._operator("<=>"), return_type=Float())(parameter)
+
+    def hamming(self, sketch: Any) -> Any:
+        """Return by how many bits a stored sketch differs from a text of bits; NULL where there is none."""
+        parameter = select(cast(sketch, postgresql.BIT(varying=True))).scalar_subquery()
+        return EmbeddingRow.sketch.op(self._operator("<~>"), return_type=Float())(parameter)
+
+    def _operator(self, name: str) -> str:
+        return f"OPERATOR({_quoted(self._vector_schema or 'public')}.{name})"
 
     @property
     def _halfvec_name(self) -> str:

@@ -12,11 +12,12 @@ from sqlalchemy import BigInteger, Connection, DateTime, Integer, Text, TextClau
 
 from adk_memory import _analysis
 from adk_memory._sql.dialect import Addition
+from adk_memory._sql.postgres_sketch import Sketches
 from adk_memory._sql.postgres_text import lexemes
 from adk_memory._sql.tables import entry_fields
 
 
-def add(connection: Connection, addition: Addition, halfvec: str) -> bool:
+def add(connection: Connection, addition: Addition, halfvec: str, sketches: Sketches) -> bool:
     """Store new entries, all or none; `False` if what they were planned by has changed.
 
     ``halfvec`` is the type of the vectors.
@@ -41,12 +42,16 @@ def add(connection: Connection, addition: Addition, halfvec: str) -> bool:
         "terms": [" ".join(entry.terms) for entry in entries],
         "lexemes": [lexemes(entry.terms) for entry in entries],
         "vectors": [next(number) if entry.vector is not None else None for entry in entries],
+        "sketches": [sketches.of(addition.model_id, entry.vector) for entry in entries],
         "dimensions": len(vectors[0]) if vectors else 0,
         "floats": np.concatenate(vectors).tolist() if vectors else [],
     }
     statement = _adding(halfvec if vectors else None, new_scope=addition.scope_id is None)
-    added: int = connection.execute(statement, parameters).scalar_one()
-    return added == len(entries)
+    row = connection.execute(statement, parameters).one()
+    added: bool = row.added == len(entries)
+    if added and vectors:
+        sketches.wrote(connection, addition.model_id, len(vectors), have_thresholds=row.have_thresholds)
+    return added
 
 
 @lru_cache
@@ -75,17 +80,20 @@ def _adding(halfvec: str | None, *, new_scope: bool) -> TextClause:
             WHERE id = :scope_id AND version = :version AND {current}
             RETURNING id"""  # noqa: S608
     embedded = ""
+    have_thresholds = "NULL"
     if halfvec is not None:
         # The name of the type is quoted.
         embedded = f""",
         embedded AS (
-            INSERT INTO adk_memory_embedding (scope_id, model_id, entry_id, vector)
+            INSERT INTO adk_memory_embedding (scope_id, model_id, entry_id, vector, sketch)
             SELECT added.scope_id, :model_id, added.id,
                 CAST((CAST(:floats AS real[]))[(given.vector - 1) * :dimensions + 1 : given.vector * :dimensions]
-                    AS {halfvec})
+                    AS {halfvec}),
+                CAST(given.sketch AS bit varying)
             FROM added JOIN given USING (entry_key)
             WHERE given.vector IS NOT NULL
         )"""  # noqa: S608
+        have_thresholds = "(SELECT thresholds IS NOT NULL FROM adk_memory_embedding_model WHERE id = :model_id)"
     statement = text(
         f"""
         WITH scope AS ({scope}),
@@ -94,10 +102,10 @@ def _adding(halfvec: str | None, *, new_scope: bool) -> TextClause:
                 CAST(:entry_keys AS text[]), CAST(:positions AS integer[]), CAST(:authors AS text[]),
                 CAST(:timestamps AS timestamptz[]), CAST(:contents AS text[]), CAST(:texts AS text[]),
                 CAST(:metadatas AS text[]), CAST(:term_counts AS integer[]), CAST(:terms AS text[]),
-                CAST(:lexemes AS text[]), CAST(:vectors AS integer[])
+                CAST(:lexemes AS text[]), CAST(:vectors AS integer[]), CAST(:sketches AS text[])
             ) WITH ORDINALITY AS given (
                 entry_key, position, author, timestamp, content, text, metadata, term_count, terms, lexemes, vector,
-                number
+                sketch, number
             )
         ),
         added AS (
@@ -116,7 +124,7 @@ def _adding(halfvec: str | None, *, new_scope: bool) -> TextClause:
             FROM added JOIN given USING (entry_key)
             WHERE lexemes <> ''
         ){embedded}
-        SELECT count(*) FROM added
+        SELECT count(*) AS added, {have_thresholds} AS have_thresholds FROM added
         """  # noqa: S608
     )
     kinds: dict[str, Any] = {

@@ -10,16 +10,19 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
+import numpy as np
 from sqlalchemy import Connection, DateTime, bindparam, text
 from sqlalchemy.util import await_only
 
 from adk_memory._ranking import Vector
 from adk_memory._sql.dialect import Addition
+from adk_memory._sql.postgres_sketch import Sketches
 from adk_memory._sql.postgres_text import places, scope_lexeme
 from adk_memory._sql.tables import SEARCH_TABLE, EmbeddingRow, entry_fields
 
 _BEGINNING: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END: Final = b"\xff\xff"
+_NULL: Final = b"\xff\xff\xff\xff"
 _SHORT: Final = struct.Struct("!H").pack
 _INTEGER: Final = struct.Struct("!i").pack
 _BIG_INTEGER: Final = struct.Struct("!q").pack
@@ -42,7 +45,7 @@ _ENTRIES: Final = text(
 ).bindparams(bindparam("created_at", type_=DateTime(timezone=True)))
 
 
-def add_all(connection: Connection, additions: Sequence[Addition]) -> None:
+def add_all(connection: Connection, additions: Sequence[Addition], sketches: Sketches) -> None:
     """Store new entries of many sessions, whose scopes the caller has locked, with all that is made from them."""
     new = [(cast(int, addition.scope_id), addition, entry) for addition in additions for entry in addition.entries]
     fields = [entry_fields(entry.record, entry.terms) for _, _, entry in new]
@@ -62,17 +65,25 @@ def add_all(connection: Connection, additions: Sequence[Addition]) -> None:
         if entry.terms
     )
     _copy(connection, SEARCH_TABLE, ("scope_id", "entry_id", "terms", "lexemes"), index)
-    vectors = (
-        (_BIG_INTEGER(scope_id), _INTEGER(cast(int, addition.model_id)), _BIG_INTEGER(number), _halfvec(entry.vector))
+    vectors = [
+        (
+            _BIG_INTEGER(scope_id),
+            _INTEGER(cast(int, addition.model_id)),
+            _BIG_INTEGER(number),
+            _halfvec(entry.vector),
+            _varbit(sketches.of(addition.model_id, entry.vector)),
+        )
         for number, (scope_id, addition, entry) in numbered
         if entry.vector is not None
-    )
-    _copy(connection, EmbeddingRow.__tablename__, ("scope_id", "model_id", "entry_id", "vector"), vectors)
+    ]
+    _copy(connection, EmbeddingRow.__tablename__, ("scope_id", "model_id", "entry_id", "vector", "sketch"), vectors)
+    # Whether there are thresholds by now is looked up when its turn comes.
+    sketches.wrote(connection, additions[0].model_id, len(vectors), have_thresholds=False)
 
 
-def _copy(connection: Connection, table: str, columns: Sequence[str], rows: Iterable[Sequence[bytes]]) -> None:
+def _copy(connection: Connection, table: str, columns: Sequence[str], rows: Iterable[Sequence[bytes | None]]) -> None:
     fields = _SHORT(len(columns))
-    sent = [fields + b"".join(_INTEGER(len(field)) + field for field in row) for row in rows]
+    sent = [fields + b"".join(map(_sized, row)) for row in rows]
     if not sent:
         return
 
@@ -81,6 +92,10 @@ def _copy(connection: Connection, table: str, columns: Sequence[str], rows: Iter
 
     driver: Any = connection.connection.driver_connection
     await_only(driver.copy_to_table(table, source=source(), columns=columns, format="binary"))
+
+
+def _sized(field: bytes | None) -> bytes:
+    return _NULL if field is None else _INTEGER(len(field)) + field
 
 
 def _tsvector(scope_id: int, terms: Sequence[str]) -> bytes:
@@ -92,3 +107,9 @@ def _tsvector(scope_id: int, terms: Sequence[str]) -> bytes:
 
 def _halfvec(vector: Vector) -> bytes:
     return _SHORT(len(vector)) + _SHORT(0) + vector.astype(">f2").tobytes()
+
+
+def _varbit(bits: str | None) -> bytes | None:
+    if bits is None:
+        return None
+    return _INTEGER(len(bits)) + np.packbits(np.frombuffer(bits.encode(), np.uint8) - ord("0")).tobytes()

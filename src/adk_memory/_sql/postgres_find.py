@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, TypeAlias
 
 from sqlalchemy import (
     ARRAY,
@@ -21,66 +21,108 @@ from sqlalchemy import (
     cast,
     func,
     literal,
+    literal_column,
     null,
     select,
     true,
 )
 
-from adk_memory._ranking import Question
+from adk_memory._ranking import Candidate, Question
 from adk_memory._scope import Scope
 from adk_memory._sql.dialect import POOL, Found
+from adk_memory._sql.postgres_sketch import Sketches
 from adk_memory._sql.postgres_text import SEARCH, any_of, holding
 from adk_memory._sql.prepared import execute
 from adk_memory._sql.recall import CANDIDATE_COLUMNS, candidate
 from adk_memory._sql.scope import Sight, look, project_of, scope_parameters, scopes_of_parameters
-from adk_memory._sql.tables import EmbeddingRow, EntryRow
+from adk_memory._sql.tables import EmbeddingModelRow, EmbeddingRow, EntryRow
 
-_FOUND = slice(4, 4 + len(CANDIDATE_COLUMNS))
-"""Where a row has its candidate: behind what the scopes hold in all."""
 _SMALL_BYTES = 2_048
 """What an entry holds comes along with it unless it is larger; of many found, few are answers."""
+_ALL_COMPARED = 5_000
+"""Where at most so many entries are in sight, all vectors are compared: about there, choosing begins to be faster."""
+_COMPARED = 1_000
+_COMPARED_FOR_EACH = 5
+_COMPARED_SHARE = 50
+"""Sketches choose so many vectors to compare, or so many for each that is wanted, or one of so many in sight."""
+
+
+_Way: TypeAlias = Literal["all", "few", "chosen"]
+"""Which vectors are compared: all; all, but none where there are many in sight; those that the sketches choose."""
+
+
+class Measures(Protocol):
+    """How far a stored vector is from a parameter."""
+
+    def distance(self, vector: Any) -> Any:
+        """Return one minus the cosine."""
+        ...
+
+    def hamming(self, sketch: Any) -> Any:
+        """Return by how many bits its sketch differs; NULL where it has none."""
+        ...
 
 
 def find(
     connection: Connection,
-    distance: Callable[[Any], Any],
+    measures: Measures,
+    sketches: Sketches,
     scope: Scope,
     question: Question,
     model_id: int | None,
     passing: ColumnElement[bool] | None,
 ) -> Found:
-    """Look up what answers a question; ``distance`` gives that of a stored vector to a parameter."""
+    """Look up what answers a question."""
     by_words = question.mode != "vector"
     by_vector = question.vector is not None and model_id is not None
     if not by_words and not by_vector:
         return Found(look(connection, scope), matches={}, cosines={}, near={}, vectors=0, rows={})
     projects = scope.projects or ()
-    shape = (distance, len(projects), by_words, question.nearest if by_vector else None, passing)
+    sketch = sketches.of(model_id, question.vector)
     values = {
         **scope_parameters(scope),
         "words": any_of(question.terms),
         "model": model_id,
         "vector": None if question.vector is None else question.vector.tolist(),
+        "sketch": sketch,
+        "complete": sketches.of_many.get(scope),
     }
-    rows = execute(connection, _finding, shape, values, reused=passing is None).all()
+
+    def answer(way: _Way) -> Sequence[Any]:
+        shape = (measures, len(projects), by_words, question.nearest if by_vector else None, way, passing)
+        return execute(connection, _finding, shape, values, reused=passing is None).all()
+
+    many = sketch is not None and scope in sketches.of_many
+    rows = answer("all" if sketch is None else "chosen" if many else "few")
+    if sketch is not None and many != (rows[0].entry_count > _ALL_COMPARED):
+        # Seldom, as it is remembered: the statement that compares all has less to do where there are few.
+        many = not many
+        sketches.remember(scope, many=many)
+        values["complete"] = None
+        rows = answer("chosen" if many else "few")
+    if many:
+        # To count them again would take as long as to find the nearest.
+        sketches.remember(scope, many=True, complete=rows[0].state if rows[0].vectors >= rows[0].entry_count else None)
     found = [row for row in rows if row.id is not None]  # where nothing is found, there still is a row
-    few = rows[0].matches <= POOL
+    held = rows[0]
+    few = held.matches <= POOL
+    if held.have_thresholds and sketch is None:
+        sketches.learn(connection)  # for the next question: this one is answered already, exactly
     matches = {
-        row.id: candidate(*row[_FOUND], row.terms.split(" "), row.passes)  # type: ignore[call-arg]
-        for row in found
-        if row.terms is not None
+        row.id: _candidate(row, row.terms.split(" "), passes=row.passes) for row in found if row.terms is not None
     }
     return Found(
         sight=Sight(
             {row.scope_id: project_of(row.project_key) for row in found},
-            entry_count=rows[0].entry_count,
-            term_count=rows[0].term_count,
+            entry_count=held.entry_count,
+            term_count=held.term_count,
         ),
         matches=matches if few else None,
         cosines={row.id: cosine(row.distance) for row in found if row.distance is not None},
-        near={row.id: candidate(*row[_FOUND]) for row in found if row.terms is None},
-        vectors=rows[0].vectors,
+        near={row.id: _candidate(row) for row in found if row.terms is None},
+        vectors=held.vectors,
         rows={row.id: row for row in found if row.content is not None and row.metadata is not None},
+        approximate=many and held.vectors > held.compared >= held.size,
     )
 
 
@@ -88,18 +130,34 @@ def cosine(distance: float) -> float:
     return min(1.0, max(0.0, 1.0 - distance))
 
 
+def _compared(nearest: int) -> int:
+    return max(_COMPARED, _COMPARED_FOR_EACH * nearest)
+
+
+def _candidate(row: Any, terms: Sequence[str] = (), *, passes: bool = True) -> Candidate:
+    return candidate(
+        row.id, row.scope_id, row.session_key, row.position, row.author, row.timestamp, terms, passes=passes
+    )
+
+
 def _finding(
-    distance: Callable[[Any], Any],
+    measures: Measures,
     projects: int,
     by_words: bool,
     nearest: int | None,
+    way: _Way,
     passing: ColumnElement[bool] | None,
 ) -> Select[Any]:
     """Return the statement of a search: each entry that was found, beside what its scopes hold in all."""
     scopes = scopes_of_parameters(projects).cte("scopes")
     sight = Sight.of_scopes(scopes)
+    entry_count = func.coalesce(func.sum(scopes.c.entry_count), 0)
     matches: Any = literal(0)
     vectors: Any = literal(0)
+    compared: Any = literal(0)
+    size: Any = null()
+    have_thresholds: Any = null()
+    state: Any = null()
     if by_words:
         matched = _matched(scopes, sight)
         matches = select(func.count()).select_from(matched).scalar_subquery()
@@ -107,15 +165,32 @@ def _finding(
     if nearest is not None:
         model = bindparam("model", type_=Integer)
         vectors = sight.vectors(model, func.count()).scalar_subquery()
-        away = distance(bindparam("vector", type_=ARRAY(REAL))).label("distance")
-        nearing = sight.narrowed(passing).vectors(model, EmbeddingRow.scope_id, EmbeddingRow.entry_id, away)
-        near = nearing.order_by(away).fetch(nearest, with_ties=True).cte("near")
+        if way == "chosen":
+            state = func.concat(func.sum(scopes.c.version), " ", func.max(scopes.c.id))
+            vectors = case((state == bindparam("complete", type_=Text), cast(entry_count, BigInteger)), else_=vectors)
+            size = cast(func.greatest(_compared(nearest), entry_count / _COMPARED_SHARE), BigInteger)
+            pool = _pool(measures, sight, passing, model, select(size).scalar_subquery())
+            compared = select(func.count()).select_from(pool).scalar_subquery()
+            nearing = _measured(measures, pool, model)
+        else:
+            columns = (EmbeddingRow.scope_id, EmbeddingRow.entry_id, _away(measures))
+            nearing = sight.narrowed(passing).vectors(model, *columns)
+        if way == "few":
+            nearing = nearing.where(select(entry_count <= _ALL_COMPARED).scalar_subquery())
+        if way == "all":
+            known = EmbeddingModelRow.thresholds.is_not(None)
+            have_thresholds = select(known).where(EmbeddingModelRow.id == model).scalar_subquery()
+        near = nearing.order_by("distance").fetch(nearest, with_ties=True).cte("near")
         found = _both(found, near) if by_words else select(near, cast(null(), Text).label("terms")).subquery("found")
     held = select(
-        func.coalesce(func.sum(scopes.c.entry_count), 0).cast(BigInteger).label("entry_count"),
+        entry_count.cast(BigInteger).label("entry_count"),
         func.coalesce(func.sum(scopes.c.term_count), 0).cast(BigInteger).label("term_count"),
         matches.label("matches"),
         vectors.label("vectors"),
+        compared.label("compared"),
+        size.label("size"),
+        have_thresholds.label("have_thresholds"),
+        state.label("state"),
     ).subquery("held")
     entries = sight.narrowed(None).entries(
         *CANDIDATE_COLUMNS,
@@ -126,6 +201,7 @@ def _finding(
         scopes.c.project_key,
         found.c.terms,
         found.c.distance,
+        scope_id=EntryRow.scope_id + 0,  # a mere check: it is left to the ids which index is used
     )
     entries = entries.where(
         EntryRow.scope_id == found.c.scope_id, EntryRow.id == found.c.entry_id, scopes.c.id == found.c.scope_id
@@ -142,6 +218,32 @@ def _matched(scopes: CTE, sight: Sight) -> CTE:
     asked = select(case((func.count() > 0, query))).select_from(scopes).scalar_subquery()
     matched = select(SEARCH.c.scope_id, SEARCH.c.entry_id, SEARCH.c.terms).where(holding(sight, asked))
     return matched.limit(POOL + 1).cte("matched")
+
+
+def _pool(measures: Measures, sight: Sight, passing: ColumnElement[bool] | None, model: Any, size: Any) -> CTE:
+    """Select the vectors whose sketches are the nearest, and beside them all that have none.
+
+    The sketches are read in the index of the key, those of the scopes in sight and no others.
+    """
+    unsketched = sight.vectors(model, func.count()).where(EmbeddingRow.sketch.is_(None)).scalar_subquery()
+    far = measures.hamming(bindparam("sketch", type_=Text))
+    those = sight.narrowed(passing).vectors(model, EmbeddingRow.scope_id, EmbeddingRow.entry_id)
+    return those.order_by(far.nulls_first()).limit(size + unsketched).cte("pool")
+
+
+def _measured(measures: Measures, pool: CTE, model: Any) -> Select[Any]:
+    of_pool = (
+        EmbeddingRow.scope_id == pool.c.scope_id,
+        EmbeddingRow.model_id == model,
+        EmbeddingRow.entry_id == pool.c.entry_id,
+    )
+    # Joined, the planner may prefer to read all vectors once. The offset keeps it to one after the other.
+    measured = select(_away(measures)).where(*of_pool).offset(literal_column("0")).lateral("measured")
+    return select(pool.c.scope_id, pool.c.entry_id, measured.c.distance).select_from(pool.join(measured, true()))
+
+
+def _away(measures: Measures) -> Any:
+    return measures.distance(bindparam("vector", type_=ARRAY(REAL))).label("distance")
 
 
 def _both(few: FromClause, near: FromClause) -> FromClause:

@@ -51,7 +51,6 @@ def scope_lexeme(scope_id: object) -> str:
 
 def lexemes(terms: Sequence[str]) -> str:
     """Return terms, with their places, as the text of a tsvector."""
-    """Return terms, with their places, as the text of a tsvector."""
     return " ".join([f"{lexeme(term)}:{','.join(map(str, those))}" for term, those in places(terms).items()])
 
 

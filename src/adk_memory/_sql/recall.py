@@ -43,7 +43,7 @@ from adk_memory._sql.dialect import POOL, Dialect
 from adk_memory._sql.prepared import execute, tuples
 from adk_memory._sql.scope import GLOBAL_KEY, Sight, look
 from adk_memory._sql.tables import EntryRow
-from adk_memory.types import Memory
+from adk_memory.types import Memory, SearchResponse
 
 _WEIGHED = 0.95
 """The share of a query's weight whose terms choose the pool."""
@@ -58,8 +58,8 @@ def recall(
     *,
     passing: ColumnElement[bool] | None,
     explain: bool,
-) -> tuple[list[Memory], bool]:
-    """Return the memories that answer the question, best first, and whether some in sight lack a vector.
+) -> SearchResponse:
+    """Return the memories that answer the question, best first.
 
     What does not fulfil ``passing`` is no answer, but its words take part in the scores of what does.
     """
@@ -78,7 +78,8 @@ def recall(
     near = nearest(found.cosines, candidates, question.nearest)
     answers = ranked(question, shares, near, candidates)
     partial = question.mode != "keyword" and found.vectors < sight.entry_count
-    return _memories(connection, dialect, sight, answers, found.rows, explain=explain), partial
+    memories = _memories(connection, dialect, sight, answers, found.rows, explain=explain)
+    return SearchResponse(memories=tuple(memories), mode=question.mode, partial=partial, approximate=found.approximate)
 
 
 def memory(row: Any, sight: Sight, answer: Ranked | None = None, *, explain: bool = False) -> Memory:

@@ -38,6 +38,7 @@ from adk_memory._validation import (
     validate_query,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
+from adk_memory.errors import StorageError
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
@@ -129,8 +130,7 @@ class SqlMemoryService(MemoryService):
         validate_id("session_id", session_id)
         ids, records = session_records(entries, session_id, project_id, existing)
         if records or existing == "replace":
-            batch = Batch(scope, project_id, session_id, records, existing)
-            await self._storage.store(batch, await self._registered_model())
+            await self._store([Batch(scope, project_id, session_id, records, existing)])
         return ids
 
     async def add_entry(
@@ -144,13 +144,11 @@ class SqlMemoryService(MemoryService):
     ) -> str:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         record = single_record(entry, existing)
-        batch = Batch(scope, project_id, GLOBAL_KEY, [record], existing)
-        await self._storage.store(batch, await self._registered_model())
+        await self._store([Batch(scope, project_id, GLOBAL_KEY, [record], existing)])
         return record.id
 
     async def _add_batch(self, items: Sequence[SessionEntries], existing: Literal["update", "keep"]) -> None:
-        batches = [batch_of(item, existing) for item in items]
-        await self._storage.store_all(batches, await self._registered_model())
+        await self._store([batch_of(item, existing) for item in items])
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         return await self._reranking.search(request, self._search)
@@ -161,15 +159,15 @@ class SqlMemoryService(MemoryService):
         if question is None:
             return SearchResponse(mode=mode)
 
-        def work(connection: Connection) -> tuple[list[Memory], bool]:
+        def work(connection: Connection) -> SearchResponse:
             model_id = self._known_model(connection)
             return recall(
                 connection, self._dialect, scope, question, model_id, passing=passing, explain=request.explain
             )
 
         passing = self._condition(request.filter)
-        memories, unreached = await self._run(work)
-        return SearchResponse(memories=tuple(memories), mode=mode, partial=partial or unreached)
+        response = await self._run(work)
+        return response.model_copy(update={"partial": True}) if partial else response
 
     async def get(self, app_name: str, user_id: str, entry_id: str, *, project_id: str | None = None) -> Memory | None:
         validate_id("entry_id", entry_id)
@@ -257,6 +255,20 @@ class SqlMemoryService(MemoryService):
 
     async def delete_user(self, app_name: str, user_id: str) -> int:
         return await self._erase(Scope.erasing(app_name, user_id, ALL_PROJECTS), true(), scopes_too=True)
+
+    async def _store(self, batches: Sequence[Batch]) -> None:
+        model_id = await self._registered_model()
+        await self._storage.store(batches, model_id)
+        if model_id is not None:
+            await self._tend(model_id)
+
+    async def _tend(self, model_id: int) -> None:
+        try:
+            async with translated():
+                await self._dialect.tend(await self._make_ready(), model_id)
+        except StorageError as error:
+            # What was to be stored is stored, and searches are right without this.
+            _logger.warning("the sketches of vectors are not up to date, which makes searches slower: %s", error)
 
     async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
         def work(connection: Connection) -> list[Memory]:

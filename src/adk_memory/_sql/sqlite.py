@@ -245,7 +245,10 @@ class SqliteDialect:
             vector=bindparam("blob", type_=LargeBinary),
         )
 
-    def vector_parameters(self, entry_id: int, vector: Vector) -> Mapping[str, object]:
+    async def tend(self, engine: AsyncEngine, model_id: int) -> None:
+        """Searches are exact, and there is nothing to prepare for them."""
+
+    def vector_parameters(self, model_id: int, entry_id: int, vector: Vector) -> Mapping[str, object]:
         return {"entry": entry_id, "blob": _blob(vector)}
 
 

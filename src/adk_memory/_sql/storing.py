@@ -43,8 +43,15 @@ class Storage:
         self._run = run
         self._transact = transact
 
-    async def store(self, batch: Batch, model_id: int | None) -> None:
-        """Write one batch."""
+    async def store(self, batches: Sequence[Batch], model_id: int | None) -> None:
+        """Write batches, of which no two are of one session, or hold the same entry, in one transaction."""
+        match batches:
+            case [batch]:
+                await self._store_one(batch, model_id)
+            case _:
+                await self._store_many(batches, model_id)
+
+    async def _store_one(self, batch: Batch, model_id: int | None) -> None:
         vectors: dict[str, Vector | None] = {}
         if self._embedder is not None or self._dialect.plans_ahead:
             for _ in range(_ATTEMPTS):
@@ -58,8 +65,7 @@ class Storage:
                     return
         await self._store_locked(partial(self._store, batch=batch, model_id=model_id), vectors)
 
-    async def store_all(self, batches: Sequence[Batch], model_id: int | None) -> None:
-        """Write batches of which no two are of one session, or hold the same entry, in one transaction."""
+    async def _store_many(self, batches: Sequence[Batch], model_id: int | None) -> None:
         vectors: dict[str, Vector | None] = {}
         if self._embedder is not None:
             plans = await self._run(partial(self._plan_all, batches=batches, model_id=model_id))

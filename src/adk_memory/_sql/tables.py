@@ -11,7 +11,19 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, cast
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index, Integer, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.dialects.postgresql import BIT
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from adk_memory._records import Record
@@ -19,6 +31,10 @@ from adk_memory._sql.columns import BigId, JsonText, UtcDateTime, Vector
 
 SEARCH_TABLE: Final = "adk_memory_search_entry"
 TERM_TABLE: Final = "adk_memory_search_term"
+
+ONLY_ON_POSTGRES: Final = "only_on_postgres"
+"""What the columns are marked with that SQLite's tables lack."""
+_ON_POSTGRES = {ONLY_ON_POSTGRES: True}
 
 
 class Base(DeclarativeBase):
@@ -110,6 +126,8 @@ class EmbeddingModelRow(Base):
     id: Mapped[int] = mapped_column(Integer, Identity(), primary_key=True)
     name: Mapped[str] = mapped_column(Text)
     dimensions: Mapped[int] = mapped_column(Integer)
+    # Of the sketches; once set they never change.
+    thresholds: Mapped[bytes | None] = mapped_column(LargeBinary, info=_ON_POSTGRES)
 
     __table_args__ = (UniqueConstraint("name"), {"sqlite_autoincrement": True})
 
@@ -123,6 +141,8 @@ class EmbeddingRow(Base):
     model_id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     entry_id: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=False)
     vector: Mapped[bytes] = mapped_column(Vector)
+    # In the index of the primary key too. NULL while the model has no thresholds, or its writer did not know them.
+    sketch: Mapped[Any] = mapped_column(BIT(varying=True), nullable=True, info=_ON_POSTGRES)
 
 
 class MetaRow(Base):

@@ -164,13 +164,15 @@ def store(connection: Connection, dialect: Dialect, plan: Plan, vectors: Mapping
 def write_known(connection: Connection, dialect: Dialect, plan: Plan, vectors: Mapping[str, Vector | None]) -> None:
     """Write what is planned for entries that are stored already, with ``vectors`` by id."""
     _rewrite(connection, dialect, plan)
+    if plan.model_id is None:
+        return
     known = [record for record in plan.batch.records if record.id in plan.here]
     rows = [
-        dialect.vector_parameters(plan.here[record.id].row_id, vector)
+        dialect.vector_parameters(plan.model_id, plan.here[record.id].row_id, vector)
         for record in known
         if (vector := vectors.get(record.id)) is not None
     ]
-    if rows and plan.model_id is not None:
+    if rows:
         [scope_id] = plan.sight.scope_ids
         connection.execute(dialect.vector_insert(scope_id, plan.model_id), rows)
 

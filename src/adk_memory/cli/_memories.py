@@ -69,7 +69,8 @@ def _search(args: argparse.Namespace) -> None:
     response = call(url, search)
     if args.json:
         memories = [memory_json(memory) for memory in response]
-        print_json({"mode": response.mode, "partial": response.partial, "memories": memories})
+        how = response.model_dump(include={"mode", "partial", "approximate"})
+        print_json({**how, "memories": memories})
     else:
         print_memories(response.memories, ids=args.ids)
 
