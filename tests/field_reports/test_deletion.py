@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from adk_memory import ALL_PROJECTS, MemoryEntry, MemoryService, ValidationError, open_memory
+from adk_memory._sql import erasing
 from field_reports.calls import APP, USER, MakeService, ask, found, recent, remember, texts
 from field_reports.embedders import HashEmbedder
 from field_reports.tables import looking, rows_of_users, tables_that_hold
@@ -230,3 +231,28 @@ async def test_f33_deleting_needs_every_word_and_not_its_relatives(service: Memo
     assert await service.delete_entries(APP, USER, "run tomorrow") == 0
     assert await service.delete_entries(APP, USER, "RUN late") == 1
     assert sorted(await recent(service)) == ["he runs late", "late", "running late"]
+
+
+async def test_f33_very_many_entries_are_erased_a_part_at_a_time(sql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(erasing, "_AT_ONCE", 10)
+    erased: list[int] = []
+    erase = erasing.erase
+
+    def counting(*arguments: Any) -> int:
+        erased.append(erase(*arguments))
+        return erased[-1]
+
+    monkeypatch.setattr(erasing, "erase", counting)
+    async with open_memory(sql_url, embedder=HashEmbedder()) as service:
+        await service.add_session(APP, USER, "long", [MemoryEntry(f"zanzibar {n}") for n in range(35)])
+        await service.add_session(APP, USER, "short", [MemoryEntry("zanzibar stays")])
+        await service.add_session(APP, "bob", "long", [MemoryEntry("zanzibar of bob")])
+
+        assert await service.delete_session(APP, USER, "long") == 35
+        assert erased == [10, 10, 10, 5]
+        assert await found(service, "zanzibar") == ["zanzibar stays"]
+
+        assert await service.delete_user(APP, USER) == 1
+        assert await found(service, "zanzibar", user="bob") == ["zanzibar of bob"]
+        assert await service.delete_user(APP, "bob") == 1
+    assert not any((await rows_of_users(sql_url)).values())

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, and_, func, select
 
 from adk_memory import _analysis
 from adk_memory._sql.dialect import Dialect, chunks
 from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.tables import EntryRow
+
+_AT_ONCE: Final = 20_000
+"""So many entries are erased in one transaction: on SQLite all others wait for it, some tenths of a second."""
 
 
 def erase(connection: Connection, dialect: Dialect, sight: Sight, condition: ColumnElement[bool]) -> int:
@@ -23,6 +27,19 @@ def erase(connection: Connection, dialect: Dialect, sight: Sight, condition: Col
     connection.execute(sight.erase_vectors(condition))
     connection.execute(dialect.unindex(sight, sight.entries(EntryRow.id).where(condition)))
     return connection.execute(sight.erase_entries(condition)).rowcount
+
+
+def erase_some(
+    connection: Connection, dialect: Dialect, sight: Sight, condition: ColumnElement[bool]
+) -> tuple[int, bool]:
+    """Erase as `erase` does, of very many entries the first; return how many, and whether they were all."""
+    first_left = None
+    if sight.entry_count > _AT_ONCE:
+        those = sight.entries(EntryRow.id).where(condition).order_by(EntryRow.id)
+        first_left = connection.scalar(those.offset(_AT_ONCE).limit(1))
+    if first_left is not None:
+        condition = and_(condition, EntryRow.id < first_left)
+    return erase(connection, dialect, sight, condition), first_left is None
 
 
 def entries_with_every_word(connection: Connection, dialect: Dialect, sight: Sight, words: Sequence[str]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
@@ -18,7 +19,7 @@ from adk_memory._records import session_records, single_record
 from adk_memory._scope import Scope
 from adk_memory._sql.bulk import batch_of
 from adk_memory._sql.dialect import Dialect, Result, chunks
-from adk_memory._sql.erasing import entries_with_every_word, erase
+from adk_memory._sql.erasing import entries_with_every_word, erase, erase_some
 from adk_memory._sql.failures import translated
 from adk_memory._sql.filtering import condition
 from adk_memory._sql.listing import entries_in_sight, newest_first
@@ -281,14 +282,21 @@ class SqlMemoryService(MemoryService):
         return None if filter is None else condition(filter, self._dialect)
 
     async def _erase(self, scope: Scope, which: ColumnElement[bool], *, scopes_too: bool = False) -> int:
-        def work(connection: Connection) -> int:
+        def work(connection: Connection) -> tuple[int, bool]:
             sight = look(connection, scope, lock=True)
-            erased = erase(connection, self._dialect, sight, which)
-            if scopes_too:
+            erased, all_of_them = erase_some(connection, self._dialect, sight, which)
+            if scopes_too and all_of_them:
                 connection.execute(sight.erase_scopes())
-            return erased
+            return erased, all_of_them
 
-        return await self._transact(work)
+        erased = 0
+        while True:
+            started = time.monotonic()
+            some, all_of_them = await self._transact(work)
+            erased += some
+            if all_of_them:
+                return erased
+            await asyncio.sleep(time.monotonic() - started)  # others, who wait for the lock, have their turn
 
     def _known_model(self, connection: Connection) -> int | None:
         """Return the number of the configured model; `None` without one, or where no vector of it was stored yet."""
