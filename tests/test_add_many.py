@@ -167,3 +167,20 @@ async def test_writers_of_the_same_scopes_do_not_wait_for_each_other(service: Me
     await add(users)
 
     assert await stored(service) == 30 * 3 * 3
+
+
+async def test_it_does_not_wait_in_a_circle_with_who_erases_a_project(migrated_postgres_url: str) -> None:
+    items = [
+        SessionEntries("app", "ana", "s1", [MemoryEntry("x", id="1")]),
+        SessionEntries("app", "ana", "s2", [MemoryEntry("x", id="2")], project_id="p"),
+    ]
+    async with open_memory(migrated_postgres_url) as service:
+
+        async def add_and_erase(number: int) -> None:
+            for turn in range(15):
+                if (turn + number) % 3:
+                    await service.add_many(items)
+                else:
+                    await service.delete_project("app", "ana", "p")
+
+        await asyncio.gather(*map(add_and_erase, range(12)))

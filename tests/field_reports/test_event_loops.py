@@ -213,3 +213,51 @@ async def test_f24_a_call_that_finds_no_free_connection_says_so(sql_url: str) ->
                 await recent(service)
         assert await recent(service) == ["kept"]
     await engine.dispose()
+
+
+LOOP_ENDED_MEANWHILE = """
+import asyncio, sqlite3, sys
+from adk_memory import MemoryEntry, open_memory
+
+service = open_memory(sys.argv[1])
+asyncio.run(service.migrate())
+other = sqlite3.connect(sys.argv[1].removeprefix("sqlite:///"), isolation_level=None)
+other.execute("BEGIN IMMEDIATE")
+
+async def begin():
+    task = asyncio.ensure_future(service.add_entry("app", "ana", MemoryEntry("left behind")))
+    await asyncio.sleep(0.1)
+    return task
+
+asyncio.run(begin())
+other.execute("ROLLBACK")
+
+async def go_on():
+    await service.add_entry("app", "ana", MemoryEntry("later"))
+    return [memory.text for memory in await service.list_recent("app", "ana")]
+
+assert asyncio.run(asyncio.wait_for(go_on(), 20)) == ["later"]
+"""
+
+
+def test_f24_a_loop_that_ends_while_a_call_waits_leaves_the_next_one_a_whole_pool(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'memory.db'}"
+
+    assert run_script(tmp_path, LOOP_ENDED_MEANWHILE, [url], {}, warnings="ignore::ResourceWarning") == ""
+
+
+async def test_f24_ending_all_tasks_of_a_loop_gives_every_connection_back(tmp_path: Path) -> None:
+    url = f"sqlite+aiosqlite:///{tmp_path / 'memory.db'}"
+    engine = create_async_engine(url, pool_size=1, max_overflow=0)
+    async with open_memory(engine) as service:
+        await service.migrate()
+        for delay in range(40):
+            running = asyncio.ensure_future(remember(service, *BIG[:9], session=f"s{delay}"))
+            await asyncio.sleep(delay / 4_000)
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+            await asyncio.wait({running})
+
+        assert engine.sync_engine.pool.checkedout() == 0  # type: ignore[attr-defined]
+        await remember(service, "still here", session="last")
+    await engine.dispose()

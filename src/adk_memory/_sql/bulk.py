@@ -20,6 +20,10 @@ Sights = Mapping[str, Sight]
 """The sight of each scope that is there, by its fingerprint."""
 
 
+class ScopesErasedError(Exception):
+    """Raised in a transaction, which it undoes: to make a scope anew, with locks in hand, could wait in a circle."""
+
+
 def batch_of(item: SessionEntries, existing: Existing) -> Batch:
     """Return what storing an item stores."""
     scope = Scope.erasing(item.app_name, item.user_id, item.project_id)
@@ -42,16 +46,20 @@ def look_at_all(connection: Connection, dialect: Dialect, batches: Sequence[Batc
 
 
 def claim_all(connection: Connection, dialect: Dialect, batches: Sequence[Batch]) -> Sights:
-    """Find or make the scopes of the batches, and lock them: their writers come one after the other."""
+    """Find or make the scopes of the batches, and lock them: their writers come one after the other.
+
+    Raises:
+        ScopesErasedError: one was erased in the meantime.
+    """
     rows = {_fingerprint(batch): new_scope(batch.scope, batch.project_id) for batch in batches}
-    new = dialect.insert(ScopeRow).on_conflict_do_nothing(index_elements=[ScopeRow.fingerprint])
-    locked: Sights = {}
-    while len(locked) < len(rows):  # again where one was erased in the meantime
-        missing = rows.keys() - look_at_all(connection, dialect, batches)
-        if missing:
-            # Who makes the same ones waits; if all do it in one order, nobody waits for each other.
-            connection.execute(new, [rows[fingerprint] for fingerprint in sorted(missing)])
-        locked = look_at_all(connection, dialect, batches, lock=True)
+    missing = rows.keys() - look_at_all(connection, dialect, batches)
+    if missing:
+        new = dialect.insert(ScopeRow).on_conflict_do_nothing(index_elements=[ScopeRow.fingerprint])
+        # Who makes the same ones waits; if all do it in one order, nobody waits for each other.
+        connection.execute(new, [rows[fingerprint] for fingerprint in sorted(missing)])
+    locked = look_at_all(connection, dialect, batches, lock=True)
+    if len(locked) < len(rows):
+        raise ScopesErasedError
     return locked
 
 

@@ -10,13 +10,14 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, exc
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.util import greenlet_spawn
 
-from adk_memory._sql.exclusive import is_busy, to_its_end
+from adk_memory._sql.exclusive import is_busy
 
 _ENGINE: Final = "adk_memory_engine"
 _TURN_MILLISECONDS: Final = 200
@@ -40,16 +41,14 @@ async def in_one_hop(
     try:
         driver: Any = borrowed.driver_connection
         hop = _Hop(driver._conn, borrowed.info, set_up, begin)  # noqa: SLF001
-        # aiosqlite has no public way to run a function in its thread, and has had this one from the beginning.
-        running = asyncio.ensure_future(driver._execute(hop.run, work))  # noqa: SLF001
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            hop.give_up()
-            await to_its_end(_settled(running))
-            raise
+        # aiosqlite has no public way to run a function in its thread; SQLAlchemy puts it into the same queue. Not as a
+        # task: whoever ends an event loop cancels all of them, and this one's thread would be left behind.
+        done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        driver._tx.put_nowait((done, partial(hop.run, work)))  # noqa: SLF001
+        return await _until(done, hop.give_up)
     finally:
-        await asyncio.shield(greenlet_spawn(borrowed.close))
+        # Within this task too, for the same reason.
+        await greenlet_spawn(borrowed.close)
 
 
 class _Hop:
@@ -78,12 +77,13 @@ class _Hop:
         if self._raw.in_transaction:
             self._raw.rollback()  # the engine's owner has it emit a BEGIN of its own
         isolation_level = self._raw.isolation_level
-        self._raw.isolation_level = None  # the driver would begin transactions where it thinks fit
-        # SQLite's own waiting does not notice that a call was cancelled, so it is done in short turns.
-        [patience] = self._raw.execute("PRAGMA busy_timeout").fetchone()
-        deadline = time.monotonic() + patience / 1000
-        self._raw.execute(f"PRAGMA busy_timeout = {min(patience, _TURN_MILLISECONDS)}")
+        patience: int | None = None
         try:
+            self._raw.isolation_level = None  # the driver would begin transactions where it thinks fit
+            # SQLite's own waiting does not notice that a call was cancelled, so it is done in short turns.
+            [patience] = self._raw.execute("PRAGMA busy_timeout").fetchone()
+            deadline = time.monotonic() + patience / 1000
+            self._raw.execute(f"PRAGMA busy_timeout = {min(patience, _TURN_MILLISECONDS)}")
             while True:
                 try:
                     return self._attempt(engine, work)
@@ -91,7 +91,8 @@ class _Hop:
                     if not is_busy(error) or self._given_up or time.monotonic() > deadline:
                         raise
         finally:
-            self._surely(f"PRAGMA busy_timeout = {patience}")
+            if patience is not None:
+                self._surely(f"PRAGMA busy_timeout = {patience}")
             self._raw.isolation_level = isolation_level
 
     def _attempt(self, engine: Engine, work: Callable[[Connection], Result]) -> Result:
@@ -132,7 +133,16 @@ class _Hop:
         return engine
 
 
-async def _settled(running: asyncio.Future[Any]) -> None:
-    await asyncio.wait({running})
-    if not running.cancelled():
-        running.exception()  # noted as seen: being cancelled matters more
+async def _until(done: asyncio.Future[Result], give_up: Callable[[], None]) -> Result:
+    """Await what a thread does; who cancels has it given up, waits for its end, and is cancelled then."""
+    cancelled: asyncio.CancelledError | None = None
+    while not done.done():
+        try:
+            await asyncio.wait({done})
+        except asyncio.CancelledError as error:
+            cancelled = error
+            give_up()
+    if cancelled is not None:
+        done.exception()  # noted as seen: being cancelled matters more
+        raise cancelled
+    return done.result()

@@ -100,6 +100,13 @@ class PostgresDialect:
     order: tuple[Any, ...] = (EntryRow.scope_id, EntryRow.id)
     plans_ahead = True  # a transaction costs a journey to begin and one to end, and keeps other writers waiting
 
+    def __eq__(self, other: object) -> bool:
+        # Statements that one has prepared serve all of its kind.
+        return isinstance(other, PostgresDialect) and self._vector_schema == other._vector_schema
+
+    def __hash__(self) -> int:
+        return hash((PostgresDialect, self._vector_schema))
+
     def __init__(self) -> None:
         self._vector_schema: str | None = None
         self._engines: dict[tuple[AsyncEngine, str], Engine] = {}
@@ -109,14 +116,26 @@ class PostgresDialect:
         return await self._on_connection(engine, "AUTOCOMMIT", work)
 
     async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+        committing = False
+
         def transaction(connection: Connection) -> Result:
-            with connection.begin():
-                return work(connection)
+            nonlocal committing
+            transaction = connection.begin()
+            result = work(connection)
+            committing = True
+            transaction.commit()
+            return result
 
         # Locks on scope rows order the writers; each then has to see what the one before it committed.
-        return await self._on_connection(engine, "READ COMMITTED", transaction)
+        return await self._on_connection(engine, "READ COMMITTED", transaction, lambda: committing)
 
-    async def _on_connection(self, engine: AsyncEngine, isolation: str, work: Callable[[Connection], Result]) -> Result:
+    async def _on_connection(
+        self,
+        engine: AsyncEngine,
+        isolation: str,
+        work: Callable[[Connection], Result],
+        is_final: Callable[[], bool] = lambda: False,
+    ) -> Result:
         def on_connection() -> Result:
             with isolated.connect() as connection:
                 return work(connection)
@@ -128,10 +147,11 @@ class PostgresDialect:
             # In one greenlet; the asyncio classes of SQLAlchemy would start three.
             return await greenlet_spawn(on_connection)
         except exc.DBAPIError as error:
-            if not error.connection_invalidated:
+            if is_final() or not (error.connection_invalidated or isinstance(error, exc.NotSupportedError)):
                 raise
-        # It had died in the pool, where all others of its age have been replaced by now. To ask each for a sign of
-        # life, before it is used, would cost every call a journey.
+        # The connection had died in the pool, where all others of its age have been replaced by now; to ask each for
+        # a sign of life, before it is used, would cost every call a journey. Or a table was altered under a plan, which
+        # is "not supported".
         return await greenlet_spawn(on_connection)
 
     @property
@@ -249,10 +269,10 @@ class PostgresDialect:
         return find(connection, self, self._sketches, scope, question, model_id, passing)
 
     def distance(self, vector: Any) -> Any:
-        """Return the distance, one minus the cosine, of a stored vector to an array of numbers."""
+        """Return the distance of a stored vector to an array of numbers: one minus the cosine, 1 at most."""
         # In a query of its own the parameter is cast once, not for each row.
         parameter = select(self._halfvec(vector)).scalar_subquery()
-        return EmbeddingRow.vector.op(self._operator("<=>"), return_type=Float())(parameter)
+        return func.least(EmbeddingRow.vector.op(self._operator("<=>"), return_type=Float())(parameter), 1.0)
 
     def hamming(self, sketch: Any) -> Any:
         """Return by how many bits a stored sketch differs from a text of bits; NULL where there is none."""

@@ -110,6 +110,13 @@ class SqliteDialect:
     order: tuple[Any, ...] = (EntryRow.id,)
     index_statement: Insert = insert(_search)
 
+    def __eq__(self, other: object) -> bool:
+        # Statements that one has prepared serve all.
+        return isinstance(other, SqliteDialect)
+
+    def __hash__(self) -> int:
+        return hash(SqliteDialect)
+
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         return await in_one_hop(engine, "BEGIN", work, set_up=_set_up)
 

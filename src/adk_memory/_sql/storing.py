@@ -9,7 +9,7 @@ from typing import Protocol
 from sqlalchemy import Connection
 
 from adk_memory._ranking import Vector
-from adk_memory._sql.bulk import claim_all, look_at_all, plan_all, store_all
+from adk_memory._sql.bulk import ScopesErasedError, claim_all, look_at_all, plan_all, store_all
 from adk_memory._sql.dialect import Dialect, Result
 from adk_memory._sql.reindexing import refuse_newer
 from adk_memory._sql.scope import claim, look
@@ -76,6 +76,8 @@ class Storage:
         while True:
             try:
                 return await self._transact(partial(work, vectors=vectors))
+            except ScopesErasedError:
+                continue
             except _MissingVectorsError as missing:
                 # Another writer changed these entries since they were looked at.
                 vectors |= await self._embedded(missing.passages)

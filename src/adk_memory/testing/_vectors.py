@@ -13,7 +13,8 @@ from adk_memory.testing._base import ContractBase, MakeService, Memories
 from adk_memory.testing._embedder import ToyEmbedder
 
 DIRECTIONS: Final = {
-    "north": (1.0, 0.0), "nearly north": (0.8, 0.6), "east": (0.0, 1.0), "south": (-1.0, 0.0), "zero": (0.0, 0.0),
+    "north": (1.0, 0.0), "nearly north": (0.8, 0.6), "east": (0.0, 1.0), "south": (-1.0, 0.0),
+    "west by south": (-0.1, 1.0), "zero": (0.0, 0.0),
     "query": (1.0, 0.0),
 }  # fmt: skip
 ODD: Final = [
@@ -54,6 +55,15 @@ class VectorsContract(ContractBase):
         assert scores["north"] >= 0.99
         assert list(scores.values()) == sorted(scores.values(), reverse=True)
         assert all(0 <= score <= 1 for score in scores.values())
+
+    @pytest.mark.usefixtures("compass")
+    async def test_of_entries_that_point_away_the_newest_fill_the_limit(self, embedded: Memories) -> None:
+        await embedded.add(MemoryEntry("west by south", timestamp="2024-05-01"))
+        await embedded.add(MemoryEntry("south", timestamp="2024-05-02"))
+
+        response = await embedded.search("query", mode="vector", limit=1)
+
+        assert [(memory.text, memory.score) for memory in response] == [("south", 0.0)]
 
     @pytest.mark.usefixtures("compass")
     async def test_equally_near_entries_come_newest_first(self, embedded: Memories) -> None:
