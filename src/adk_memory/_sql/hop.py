@@ -35,7 +35,7 @@ async def in_one_hop(
     """Return what ``work`` does in a transaction, which an error undoes; ``set_up`` is called once per connection.
 
     While another connection has the lock, a new attempt is made as long as the connection's own timeout says. Who
-    cancels waits until the thread has noticed.
+    cancels waits until the thread has undone what it was at.
     """
     borrowed = await engine.raw_connection()
     try:
@@ -68,9 +68,12 @@ class _Hop:
         self._given_up = False
 
     def give_up(self) -> None:
-        """Have the thread end soon, with an error; what is committed already stays."""
+        """Have nothing begun any more, and nothing committed; what is committed already stays.
+
+        What runs is not interrupted: while FTS5 reads, SQLite would then interrupt the rollback too, and each further
+        one.
+        """
         self._given_up = True
-        self._raw.interrupt()
 
     def run(self, work: Callable[[Connection], Result]) -> Result:
         engine = self._engine()
@@ -92,32 +95,26 @@ class _Hop:
                         raise
         finally:
             if patience is not None:
-                self._surely(f"PRAGMA busy_timeout = {patience}")
+                self._raw.execute(f"PRAGMA busy_timeout = {patience}")
             self._raw.isolation_level = isolation_level
 
     def _attempt(self, engine: Engine, work: Callable[[Connection], Result]) -> Result:
         try:
+            self._go_on()
             self._raw.execute(self._begin)
             with engine.connect() as connection:
+                self._go_on()
                 result = work(connection)
-                if self._given_up:
-                    raise sqlite3.OperationalError("the operation was cancelled")
+                self._go_on()
                 self._raw.execute("COMMIT")
             return result
         finally:
             if self._raw.in_transaction:
-                self._surely("ROLLBACK")
+                self._raw.rollback()
 
-    def _surely(self, statement: str) -> None:
-        """Execute what an interruption must not stop; after the call is given up, one may come at any time."""
-        while True:
-            try:
-                self._raw.execute(statement)
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
-                    raise
-            else:
-                return
+    def _go_on(self) -> None:
+        if self._given_up:
+            raise sqlite3.OperationalError("the operation was cancelled")
 
     def _engine(self) -> Engine:
         """Return SQLAlchemy's synchronous engine for this one connection, made once."""
