@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from adk_memory import ALL_PROJECTS, MemoryEntry, MemoryService, ValidationError, open_memory
+from adk_memory import (
+    ALL_PROJECTS,
+    MemoryEntry,
+    MemoryService,
+    PostgresMemoryService,
+    StorageUnavailableError,
+    ValidationError,
+    open_memory,
+)
 from adk_memory._sql import erasing
 from field_reports.calls import APP, USER, MakeService, ask, found, recent, remember, texts
 from field_reports.embedders import HashEmbedder
@@ -256,3 +264,26 @@ async def test_f33_very_many_entries_are_erased_a_part_at_a_time(sql_url: str, m
         assert await found(service, "zanzibar", user="bob") == ["zanzibar of bob"]
         assert await service.delete_user(APP, "bob") == 1
     assert not any((await rows_of_users(sql_url)).values())
+
+
+async def test_f33_an_erasure_whose_confirmation_was_lost_is_not_said_to_have_erased_nothing(
+    migrated_postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = PostgresMemoryService(migrated_postgres_url)
+    await remember(service, "zanzibar")
+    dialect: Any = service._engine.sync_engine.dialect
+    commit = dialect.do_commit
+
+    def commit_and_lose_the_reply(connection: Any) -> None:
+        commit(connection)
+        connection.driver_connection.terminate()
+        raise dialect.dbapi.InterfaceError("connection is closed")
+
+    monkeypatch.setattr(dialect, "do_commit", commit_and_lose_the_reply)
+    with pytest.raises(StorageUnavailableError):
+        await service.delete_user(APP, USER)
+    monkeypatch.undo()
+
+    assert await recent(service) == []
+    assert await service.delete_user(APP, USER) == 0
+    await service.close()

@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy import make_url, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adk_memory import migrate
+from adk_memory import MemoryEntry, SearchRequest, migrate, open_memory
+from adk_memory.testing import ToyEmbedder
 from migrations.support import check_models, execute, fetch, host_engine, matching, store_two_entries
 
 COLUMN = """
@@ -163,3 +164,32 @@ async def test_vectors_of_any_width_are_stored_side_by_side(admin: AsyncEngine, 
 
     found = await fetch(admin, "SELECT vector_dims(vector) FROM adk_memory_embedding ORDER BY model_id")
     assert found == [(dimensions,), (2,)]
+
+
+async def test_a_running_service_follows_the_extension_into_another_schema(
+    admin: AsyncEngine, postgres_url: str
+) -> None:
+    async with open_memory(postgres_url, embedder=ToyEmbedder()) as service:
+        await service.migrate()
+        await service.add_entry("app", "ana", MemoryEntry("green tea"))
+        request = SearchRequest("green tea", "app", "ana", mode="vector")
+        assert len(await service.search(request)) == 1
+
+        await execute(admin, "CREATE SCHEMA low", "ALTER EXTENSION vector SET SCHEMA low")
+        await service.health_check()
+
+        assert len(await service.search(request)) == 1
+
+
+async def test_a_table_that_is_altered_under_a_running_service_costs_no_call(
+    admin: AsyncEngine, postgres_url: str
+) -> None:
+    async with open_memory(postgres_url) as service:
+        await service.migrate()
+        await service.add_entry("app", "ana", MemoryEntry("green tea"))
+        request = SearchRequest("green tea", "app", "ana")
+        assert len(await service.search(request)) == 1
+
+        await execute(admin, "ALTER TABLE adk_memory_scope ALTER COLUMN project_key TYPE varchar(300)")
+
+        assert len(await service.search(request)) == 1
