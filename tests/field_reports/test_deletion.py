@@ -275,6 +275,7 @@ async def test_f33_an_erasure_whose_confirmation_was_lost_is_not_said_to_have_er
     commit = dialect.do_commit
 
     def commit_and_lose_the_reply(connection: Any) -> None:
+        monkeypatch.undo()  # a second attempt would be confirmed
         commit(connection)
         connection.driver_connection.terminate()
         raise dialect.dbapi.InterfaceError("connection is closed")
@@ -282,7 +283,6 @@ async def test_f33_an_erasure_whose_confirmation_was_lost_is_not_said_to_have_er
     monkeypatch.setattr(dialect, "do_commit", commit_and_lose_the_reply)
     with pytest.raises(StorageUnavailableError):
         await service.delete_user(APP, USER)
-    monkeypatch.undo()
 
     assert await recent(service) == []
     assert await service.delete_user(APP, USER) == 0
