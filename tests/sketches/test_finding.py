@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import pytest
 
 from adk_memory import Author, MemoryEntry, PostgresMemoryService, SearchRequest, SearchResponse
-from adk_memory._sql import postgres_find
+from adk_memory._sql import postgres_find, prepared
 from adk_memory.testing import ToyEmbedder
 from sketches.support import APP, ENOUGH, USER, remember, run, service, sketched
 
@@ -20,6 +21,8 @@ def _smaller_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_find, "_ALL_COMPARED", FEW)
     monkeypatch.setattr(postgres_find, "_COMPARED", 300)
     monkeypatch.setattr(postgres_find, "_COMPARED_FOR_EACH", 2)
+    # Statements that are prepared already have the usual limits in them.
+    monkeypatch.setattr(prepared, "_compiled", lru_cache(prepared._compiled.__wrapped__))
 
 
 async def ask(memory: PostgresMemoryService, query: str, **options: Any) -> SearchResponse:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import Connection, Engine, StaticPool, create_engine, exc
+from sqlalchemy import Connection, Engine, PoolProxiedConnection, StaticPool, create_engine, exc
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.util import greenlet_spawn
 
@@ -47,8 +47,7 @@ async def in_one_hop(
         driver._tx.put_nowait((done, partial(hop.run, work)))  # noqa: SLF001
         return await _until(done, hop.give_up)
     finally:
-        # Within this task too, for the same reason.
-        await greenlet_spawn(borrowed.close)
+        await _give_back(borrowed)
 
 
 class _Hop:
@@ -128,6 +127,20 @@ class _Hop:
             engine.connect().close()  # the first one ends with a rollback, which must not be that of our transaction
             self._info[_ENGINE] = engine
         return engine
+
+
+async def _give_back(borrowed: PoolProxiedConnection) -> None:
+    """Return a connection to its pool, whoever cancels meanwhile, and not as a task either."""
+    cancelled: asyncio.CancelledError | None = None
+    while True:
+        try:
+            await greenlet_spawn(borrowed.close)
+            break
+        except asyncio.CancelledError as error:
+            # SQLAlchemy has then closed the connection, but not yet counted it as returned.
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
 
 
 async def _until(done: asyncio.Future[Result], give_up: Callable[[], None]) -> Result:
