@@ -12,7 +12,7 @@ from adk_memory import Content, MemoryEntry, MemoryService, ValidationError, ope
 from field_reports.calls import APP, USER, MakeService, ask, found, recent, remember, texts
 from field_reports.embedders import HashEmbedder
 from field_reports.processes import start_script
-from field_reports.tables import index_differences, rows_of_users
+from field_reports.tables import index_differences, looking, rows_of_users
 
 TALK = [MemoryEntry(f"turn {number}", author="user" if number % 2 else "model") for number in range(12)]
 
@@ -205,3 +205,13 @@ async def test_f36_two_entries_of_one_id_in_one_call_are_one(service: MemoryServ
 
     assert ids == ["x", "x"]
     assert await recent(service) == ["second"]
+
+
+async def test_f36_what_replaces_a_session_stands_beside_what_stays(sql_url: str) -> None:
+    async with open_memory(sql_url) as service:
+        await remember(service, *(MemoryEntry(f"turn {number}", id=str(number)) for number in range(5)))
+        await remember(service, MemoryEntry("turn 0", id="0"), MemoryEntry("new turn", id="new"), existing="replace")
+
+    async with looking(sql_url) as connection:
+        places = await connection.exec_driver_sql("SELECT entry_key, position FROM adk_memory_entry ORDER BY position")
+        assert [tuple(row) for row in places] == [("0", 1), ("new", 2)]

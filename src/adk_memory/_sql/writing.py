@@ -142,11 +142,13 @@ def planned(batch: Batch, sight: Sight, model_id: int | None, rows: Iterable[Any
     ids = {record.id for record in batch.records}
     for row in rows:
         record = Record(row.entry_key, row.author, row.timestamp, row.content, row.text, row.metadata)
+        if batch.existing == "replace" and record.id not in ids:
+            continue  # it is erased: what is new comes after what stays
         if row.position > position:
             position, last = row.position, record
         if record.id in ids:
             here[record.id] = Known(row.id, record, row.term_count, row.vector_of is not None)
-    if last is not None and (last.id in ids or batch.existing == "replace"):
+    if last is not None and last.id in ids:
         last = None
     return Plan(batch, sight, model_id, here, last, position)
 
