@@ -141,6 +141,7 @@ async def _give_back(borrowed: PoolProxiedConnection) -> None:
             cancelled = error
     if cancelled is not None:
         raise cancelled
+    await asyncio.sleep(0)  # or the next call of this task would take it before those who wait for one
 
 
 async def _until(done: asyncio.Future[Result], give_up: Callable[[], None]) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -145,14 +146,16 @@ class PostgresDialect:
         isolated = self._engines[engine, isolation]
         try:
             # In one greenlet; the asyncio classes of SQLAlchemy would start three.
-            return await greenlet_spawn(on_connection)
+            result = await greenlet_spawn(on_connection)
         except exc.DBAPIError as error:
             if is_final() or not (error.connection_invalidated or isinstance(error, exc.NotSupportedError)):
                 raise
-        # The connection had died in the pool, where all others of its age have been replaced by now; to ask each for
-        # a sign of life, before it is used, would cost every call a journey. Or a table was altered under a plan, which
-        # is "not supported".
-        return await greenlet_spawn(on_connection)
+            # The connection had died in the pool, where all others of its age have been replaced by now; to ask each
+            # for a sign of life, before it is used, would cost every call a journey. Or a table was altered under a
+            # plan, which is "not supported".
+            result = await greenlet_spawn(on_connection)
+        await asyncio.sleep(0)  # or the next call of this task would take it before those who wait for a connection
+        return result
 
     @property
     def scope_of_entries_by_id(self) -> ColumnElement[int]:
