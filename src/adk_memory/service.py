@@ -232,7 +232,7 @@ class MemoryService(ABC):
         """
         raise self._refusal("list_page", project_id)
 
-    # Erasing: entries, their index entries and their vectors, in one transaction; never through the provider.
+    # Erasing: entries, their index entries and their vectors; never through the provider.
 
     async def delete(
         self,
@@ -268,15 +268,24 @@ class MemoryService(ABC):
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
     ) -> int:
-        """Erase a session, in every project of the user unless ``project_id`` narrows it; return how many entries."""
+        """Erase a session, in every project of the user unless ``project_id`` narrows it; return how many entries.
+
+        All or none of them; but a backend may erase very many in parts, so call it again where it was interrupted.
+        """
         raise self._refusal("delete_session", project_id)
 
     async def delete_project(self, app_name: str, user_id: str, project_id: str) -> int:
-        """Erase everything of one project of one user, never a global entry; return how many entries."""
+        """Erase everything of one project of one user, never a global entry; return how many entries.
+
+        Very many go in parts, as in `delete_session`.
+        """
         raise self._refusal("delete_project", project_id)
 
     async def delete_user(self, app_name: str, user_id: str) -> int:
-        """Erase everything of one user in one app, the ids included; return how many entries."""
+        """Erase everything of one user in one app, the ids included; return how many entries.
+
+        Very many go in parts, as in `delete_session`.
+        """
         raise self._refusal("delete_user")
 
     async def health_check(self) -> HealthReport:

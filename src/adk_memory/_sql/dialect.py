@@ -102,7 +102,11 @@ class Dialect(Protocol):
         ...
 
     async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
-        """Call ``work``, maybe again, in a transaction that is committed at its end, and undone by an error."""
+        """Call ``work`` in a transaction that is committed at its end, and undone by an error.
+
+        It may be called again where the connection turns out to be lost, or locked, before the commit; whoever does not
+        learn whether that was done gets a StorageUnavailableError.
+        """
         ...
 
     @property

@@ -11,18 +11,17 @@ import sqlite3
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, PoolProxiedConnection, StaticPool, create_engine, exc
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.util import greenlet_spawn
 
+from adk_memory._sql.dialect import Result
 from adk_memory._sql.exclusive import is_busy
 
 _ENGINE: Final = "adk_memory_engine"
 _TURN_MILLISECONDS: Final = 200
-
-Result = TypeVar("Result")
 
 
 async def in_one_hop(

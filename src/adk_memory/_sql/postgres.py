@@ -121,10 +121,10 @@ class PostgresDialect:
 
         def transaction(connection: Connection) -> Result:
             nonlocal committing
-            transaction = connection.begin()
+            begun = connection.begin()
             result = work(connection)
             committing = True
-            transaction.commit()
+            begun.commit()
             return result
 
         # Locks on scope rows order the writers; each then has to see what the one before it committed.
