@@ -261,3 +261,23 @@ async def test_f24_ending_all_tasks_of_a_loop_gives_every_connection_back(tmp_pa
         assert engine.sync_engine.pool.checkedout() == 0  # type: ignore[attr-defined]
         await remember(service, "still here", session="last")
     await engine.dispose()
+
+
+async def test_f24_who_waits_for_a_connection_has_a_turn(sql_url: str) -> None:
+    driver = "+aiosqlite://" if sql_url.startswith("sqlite") else "+asyncpg://"
+    engine = create_async_engine(sql_url.replace("://", driver, 1), pool_size=1, max_overflow=0, pool_timeout=1)
+    async with open_memory(engine) as service:
+        await recent(service)
+        loop = asyncio.get_running_loop()
+        end = loop.time() + 2
+
+        async def read_without_a_pause() -> int:
+            number = 0
+            while loop.time() < end:
+                await recent(service)
+                number += 1
+            return number
+
+        turns = await asyncio.gather(*(read_without_a_pause() for _ in range(3)))
+    await engine.dispose()
+    assert min(turns) > max(turns) / 10
