@@ -122,6 +122,9 @@ class Rows:
         rows = self._users.get((scope.app_name, scope.user_id), [])
         return (row for row in rows if scope.holds(row.project_id) and matches(row))
 
+    def users(self, app_name: str) -> Iterator[str]:
+        return (user_id for (app, user_id), rows in self._users.items() if app == app_name and rows)
+
     def newest_first(self, scope: Scope, filter: Filter | None) -> list[Row]:
         return sorted(self.of(scope, lambda row: filter is None or filter.passes(row)), key=instant, reverse=True)
 

@@ -26,10 +26,12 @@ from adk_memory._scope import Scope
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
+    MAX_LIMIT,
     validate_id,
     validate_limit,
     validate_project_id,
     validate_query,
+    validate_users,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
 from adk_memory.filters import Filter, validate_filter
@@ -191,6 +193,14 @@ class InMemoryMemoryService(MemoryService):
 
     async def delete_user(self, app_name: str, user_id: str) -> int:
         return self._rows.erase(Scope.erasing(app_name, user_id, ALL_PROJECTS))
+
+    async def list_users(
+        self, app_name: str, *, prefix: str = "", after: str | None = None, limit: int | None = None
+    ) -> list[str]:
+        validate_users(app_name, prefix, after)
+        limit = validate_limit(limit, MAX_LIMIT)
+        found = (user for user in self._rows.users(app_name) if user.startswith(prefix))
+        return sorted(user for user in found if after is None or user > after)[:limit]
 
     async def health_check(self) -> HealthReport:
         return HealthReport(backend="memory", embedding_model=None if self._embedder is None else self._embedder.model)

@@ -223,6 +223,26 @@ def claim(connection: Connection, dialect_insert: Any, scope: Scope, project_id:
     return Sight({row.id: project_id}, version=row.version)
 
 
+def users(connection: Connection, app_name: str, prefix: str, after: str | None, limit: int) -> list[str]:
+    """Return the users of an app that have entries, whose ids begin with ``prefix`` and come after another."""
+    has_entries = select(literal(1)).where(EntryRow.scope_id == ScopeRow.id).correlate(ScopeRow).exists()
+    found = select(ScopeRow.user_id).distinct().where(ScopeRow.app_name == app_name, ScopeRow.user_id >= prefix)
+    if (end := _end_of(prefix)) is not None:
+        found = found.where(ScopeRow.user_id < end)
+    if after is not None:
+        found = found.where(ScopeRow.user_id > after)
+    return list(connection.scalars(found.where(has_entries).order_by(ScopeRow.user_id).limit(limit)))
+
+
+def _end_of(prefix: str) -> str | None:
+    """Return the first text that comes after all that begin with ``prefix``; `None` where there is none."""
+    prefix = prefix.rstrip("\U0010ffff")
+    if not prefix:
+        return None
+    following = chr(ord(prefix[-1]) + 1)
+    return prefix[:-1] + ("\ue000" if following == "\ud800" else following)  # in between there are no characters
+
+
 def hold(connection: Connection, which: ColumnElement[bool]) -> Sight:
     """Lock the scopes, of any user, that fulfil a condition, in the order of `look`."""
     found = select(ScopeRow.id, ScopeRow.project_key).where(which).order_by(ScopeRow.id).with_for_update()

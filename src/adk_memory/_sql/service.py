@@ -23,17 +23,19 @@ from adk_memory._sql.filtering import condition
 from adk_memory._sql.listing import entries_in_sight, newest_first
 from adk_memory._sql.recall import recall
 from adk_memory._sql.reindexing import reindex, reindex_outdated
-from adk_memory._sql.scope import GLOBAL_KEY, look
+from adk_memory._sql.scope import GLOBAL_KEY, look, users
 from adk_memory._sql.storing import Storage
 from adk_memory._sql.tables import EntryRow
 from adk_memory._sql.writing import Batch
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
+    MAX_LIMIT,
     validate_id,
     validate_limit,
     validate_project_id,
     validate_query,
+    validate_users,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
 from adk_memory.filters import Filter, validate_filter
@@ -92,6 +94,13 @@ class SqlMemoryService(MemoryService):
         await migrate.require_head(engine)
         self._database.look_again()
         return await reindex(engine, self._dialect, from_scratch=from_scratch, on_progress=on_progress)
+
+    async def list_users(
+        self, app_name: str, *, prefix: str = "", after: str | None = None, limit: int | None = None
+    ) -> list[str]:
+        validate_users(app_name, prefix, after)
+        limit = validate_limit(limit, MAX_LIMIT)
+        return await self._database.run(lambda connection: users(connection, app_name, prefix, after, limit))
 
     async def health_check(self) -> HealthReport:
         self._database.look_again()

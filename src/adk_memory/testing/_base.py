@@ -36,6 +36,7 @@ OPTIONAL_OPERATIONS: Final = frozenset(
         "health_check",
         "list_page",
         "list_recent",
+        "list_users",
     }
 )
 
