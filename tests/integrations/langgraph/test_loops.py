@@ -152,13 +152,16 @@ def test_a_string_that_is_no_url_is_refused(string: str) -> None:
 
 
 def test_a_closed_store_leaves_no_thread_and_opens_again(sqlite_url: str) -> None:
-    before = threading.active_count()
+    def threads() -> list[str]:
+        return [thread.name for thread in threading.enumerate() if thread.name == "adk-memory-store"]
+
     store = AdkMemoryStore(sqlite_url)
     store.put(("a",), "k", {"n": 1})
+    assert threads() == ["adk-memory-store"]
     store.close()
     store.close()
 
-    assert threading.active_count() == before
+    assert threads() == []
     assert store.get(("a",), "k") is not None
     store.close()
 

@@ -16,7 +16,7 @@ pytest.importorskip("langgraph.store.base", reason="langgraph-checkpoint is not 
 from langgraph.store.base import GetOp, PutOp
 
 from adk_memory import InMemoryMemoryService, ValidationError
-from adk_memory.integrations.langgraph import AdkMemoryStore, AsyncAdkMemoryStore, _items
+from adk_memory.integrations.langgraph import AdkMemoryStore, AsyncAdkMemoryStore, _items, _stored
 
 MakeStore = Callable[..., AdkMemoryStore]
 
@@ -38,6 +38,7 @@ class Clock:
                 return datetime.now(tz) + clock.ahead
 
         monkeypatch.setattr(_items, "datetime", Later)
+        monkeypatch.setattr(_stored, "datetime", Later)
 
     def pass_minutes(self, minutes: float) -> None:
         self.ahead += timedelta(minutes=minutes)
@@ -155,7 +156,7 @@ def test_a_read_never_undoes_a_put(make_store: MakeStore) -> None:
     assert item.value == {"n": 29}
 
 
-@pytest.mark.parametrize("ttl", [-1, math.inf, math.nan, "5", True])
+@pytest.mark.parametrize("ttl", [-1, math.inf, math.nan, 1e300, "5", True])
 def test_a_life_of_no_length_is_refused(ttl: Any) -> None:
     with AdkMemoryStore("memory://") as store, pytest.raises(ValidationError, match="ttl"):
         store.put(("a",), "k", {}, ttl=ttl)

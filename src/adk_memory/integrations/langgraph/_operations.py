@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, PutOp, SearchOp
 
@@ -13,7 +12,8 @@ from adk_memory.integrations.langgraph._filters import checked as checked_filter
 
 Namespace: TypeAlias = tuple[str, ...]
 
-SEPARATOR = "."
+SEPARATOR: Final = "."
+_LONGEST: Final = 10**12
 
 
 def user_of(namespace: Namespace) -> str:
@@ -88,8 +88,8 @@ def _checked_put(op: PutOp) -> PutOp:
         if not isinstance(value, dict):
             raise ValidationError(f"value must be a mapping, got {type(op.value).__name__}")
     ttl = op.ttl
-    if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, int | float) or not 0 <= ttl < math.inf):
-        raise ValidationError("ttl must be a number of minutes, or None for no end")
+    if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, int | float) or not 0 <= ttl <= _LONGEST):
+        raise ValidationError(f"ttl must be a number of minutes, 0 to {_LONGEST:,}, or None for no end")
     return op._replace(namespace=namespace, key=_key(op.key), value=value)
 
 

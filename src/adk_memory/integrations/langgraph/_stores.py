@@ -35,8 +35,9 @@ class AdkMemoryStore(BaseStore):  # type: ignore[misc]
     called in another loop blocks that, as any synchronous store does. It is a context manager, which closes it.
 
     A namespace may have 256 characters, its labels joined by periods. An item that has outlived its ``ttl`` is absent,
-    whether it was swept or not. A put or a delete of one item is done or not done; those of a batch are written one by
-    one. What adk-memory raises is an `AdkMemoryError`; a wrong namespace is LangGraph's ``InvalidNamespaceError``.
+    whether it was swept or not. A put of one item is done or not done; those of a batch are written by the thousand,
+    items that have several vectors one by one. What adk-memory raises is an `AdkMemoryError`; a wrong namespace is
+    LangGraph's ``InvalidNamespaceError``.
     """
 
     supports_ttl = True
@@ -312,6 +313,7 @@ class _LoopThread:
         if self._loop is None or self._thread is None:
             return
         self.result(last())
+        self.result(self._loop.shutdown_default_executor())
         loop, thread = self._loop, self._thread
         self._loop = self._thread = None
         loop.call_soon_threadsafe(loop.stop)
