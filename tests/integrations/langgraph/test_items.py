@@ -39,6 +39,15 @@ def test_an_item_is_read_as_it_was_put(store: AdkMemoryStore, key: str) -> None:
         assert type(item.value.get("e")) is type(value.get("e"))
 
 
+def test_long_keys_are_not_taken_for_each_other(store: AdkMemoryStore) -> None:
+    keys = ["x" * 256, "x" * 257, "x" * 256 + "y"]
+    store.batch([PutOp(("a",), key, {"key": key}) for key in keys])
+
+    assert [item.value["key"] for item in store.batch([GetOp(("a",), key) for key in keys])] == keys
+    store.delete(("a",), keys[1])
+    assert sorted(_keys(store.search(("a",)))) == [keys[0], keys[2]]
+
+
 def test_what_is_not_there_is_none(store: AdkMemoryStore) -> None:
     store.put(("a",), "k", {"n": 1})
 

@@ -70,7 +70,7 @@ def test_the_score_is_the_cosine_of_the_nearest_text(make_store: MakeStore) -> N
 
 def test_another_text_has_another_vector(make_store: MakeStore) -> None:
     store = make_store(index=_compass())
-    store.put(("a",), "k", {"by": [{"to": "east"}, {"to": "west"}]})
+    store.put(("a",), "k", {"by": [{"to": "west"}, {"to": "east"}]})
     store.put(("a",), "k", {"to": "north"})
 
     [found] = store.search(("a",), query="east")
@@ -113,9 +113,11 @@ def test_the_whole_of_an_item_is_indexed_where_no_field_is_named(fields: list[st
 
 def test_a_batch_is_embedded_in_one_call(make_store: MakeStore) -> None:
     store = make_store(index=_compass())
-    store.batch([PutOp(("a", direction), "k", {"to": direction}) for direction in VECTORS])
+    several = [PutOp(("a", direction), "k", {"to": direction, "by": [{"to": "nowhere"}]}) for direction in VECTORS]
+    store.batch([*several, PutOp(("a",), "k", {"to": "home"})])
 
-    assert store.embeddings.asked == [list(VECTORS)]
+    [asked] = store.embeddings.asked
+    assert sorted(asked) == sorted([*VECTORS, "nowhere", "home"])
 
 
 async def test_a_function_may_embed() -> None:

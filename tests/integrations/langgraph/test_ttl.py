@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -154,6 +154,33 @@ def test_a_read_never_undoes_a_put(make_store: MakeStore) -> None:
     item = store.get(("a",), "k")
     assert item is not None
     assert item.value == {"n": 29}
+
+
+class Interrupted(InMemoryMemoryService):
+    """Does something else, once, after it has read an item."""
+
+    afterwards: Callable[[], Awaitable[None]] | None = None
+
+    async def get(self, *arguments: Any, **options: Any) -> Any:
+        found = await super().get(*arguments, **options)
+        afterwards, self.afterwards = self.afterwards, None
+        if afterwards is not None:
+            await afterwards()
+        return found
+
+
+async def test_a_read_gives_no_end_to_what_was_put_meanwhile_to_stay(clock: Clock) -> None:
+    service = Interrupted()
+    async with AsyncAdkMemoryStore(service) as store, AsyncAdkMemoryStore(service) as other:
+        await store.aput(("a",), "k", {"n": 1}, ttl=5)
+        service.afterwards = lambda: other.aput(("a",), "k", {"n": 2})
+        read = await store.aget(("a",), "k")
+        clock.pass_minutes(6)
+        kept = await store.aget(("a",), "k")
+
+    assert read is not None
+    assert kept is not None
+    assert (read.value, kept.value) == ({"n": 1}, {"n": 2})
 
 
 @pytest.mark.parametrize("ttl", [-1, math.inf, math.nan, 1e300, "5", True])
