@@ -151,6 +151,7 @@ def utc(value: object, name: str = "timestamp") -> datetime:
             value = datetime.combine(value, time())
         if isinstance(value, datetime):
             return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-    except (ValueError, OverflowError, OSError) as error:
-        raise ValidationError(f"{name} must be an ISO 8601 date and time between the years 1 and 9999") from error
+    except (ValueError, OverflowError, OSError):
+        # What Python says repeats the value.
+        raise ValidationError(f"{name} must be an ISO 8601 date and time between the years 1 and 9999") from None
     raise ValidationError(f"{name} must be a datetime, got {type(value).__name__}")
