@@ -64,14 +64,10 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> str:
-    """Return all that was logged by us and what is below us."""
-    formatter = logging.Formatter("%(name)s %(message)s %(args)s")
+    """Return all that was logged, as it was when it was, with the arguments of what we and those below us logged."""
     records = [record for record in caplog.records if record.name.split(".")[0] in LOGGERS]
-    return "\n".join(_formatted(formatter, record) for record in records)
-
-
-def _formatted(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    return formatter.format(record)
+    # Later, an exception among the arguments may say something else.
+    return "\n".join([caplog.text, *(f"{record.name} {record.getMessage()} {record.args}" for record in records)])
 
 
 def listen(caplog: pytest.LogCaptureFixture) -> None:
