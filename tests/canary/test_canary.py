@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -165,6 +166,7 @@ async def test_a_database_that_is_gone_tells_nothing(
                 assert isinstance(error, StorageError), operation
             assert error is not None
             assert_no_canary(printed(error), operation=operation)
+    await asyncio.sleep(0.05)  # threads of aiosqlite that could not connect end a little later
     assert_no_canary(logged(caplog))
 
 

@@ -52,6 +52,7 @@ class InMemoryMemoryService(MemoryService):
     """Keeps everything in this process and forgets it at its end."""
 
     supports_project_scoping = True
+    backend_name = "memory"
 
     def __init__(self, *, embedder: EmbeddingProvider | None = None, reranker: Reranker | None = None) -> None:
         self._embedder = None if embedder is None else Embedder(embedder)

@@ -72,6 +72,8 @@ _QUIESCE = text("LOCK TABLE adk_memory_scope IN SHARE MODE")
 class PostgresMemoryService(SqlMemoryService):
     """Keeps entries in Postgres: full text everywhere, vectors in pgvector where an embedder is given."""
 
+    backend_name = "postgresql"
+
     def __init__(
         self,
         url_or_engine: str | AsyncEngine,
