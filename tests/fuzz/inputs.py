@@ -105,10 +105,9 @@ sessions = mostly("s1", "s2")
 ids = mostly("e1", "e2", None)
 limits = mostly(None, 0, 1, 10, 1_000)
 times = mostly(None, 0.0, 1.5, "2024-05-01T12:00:00", datetime(2024, 5, 1, tzinfo=UTC))
-values = st.one_of(st.dictionaries(mostly("k", "n"), odd, max_size=2), odd)
-contents = st.one_of(
-    texts, st.dictionaries(mostly("role", "parts", "x"), st.one_of(odd, st.lists(odd, max_size=3)), max_size=3)
-)
+keys = st.sampled_from(["role", "parts", "k", "n", "", "\0", 1, None, b"k", ("a",)])
+values = st.one_of(st.dictionaries(keys, odd, max_size=2), odd)
+contents = st.one_of(texts, st.dictionaries(keys, st.one_of(odd, st.lists(odd, max_size=3)), max_size=3))
 
 
 @st.composite

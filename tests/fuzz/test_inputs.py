@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,7 +13,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from adk_memory import AdkMemoryError, MemoryService
+from adk_memory import (
+    AdkMemoryError,
+    Content,
+    MemoryEntry,
+    MemoryService,
+    SearchRequest,
+    SessionEntries,
+    ValidationError,
+)
+from adk_memory._content import Value
 from conftest import migrate
 from fuzz.inputs import Make, calls
 from isolation.playing import plain
@@ -76,3 +86,23 @@ def _alike(answer: Any) -> Any:
     if isinstance(answer, float):
         return pytest.approx(answer, abs=1e-6)
     return "made" if isinstance(answer, str) and MADE_ID.fullmatch(answer) else answer
+
+
+@pytest.mark.parametrize(
+    ("kind", "described"),
+    [
+        (MemoryEntry, {"author": "a"}),
+        (MemoryEntry, {"content": "a", 1: 2}),
+        (MemoryEntry, ["a"]),
+        (SearchRequest, {"query": "a"}),
+        (SessionEntries, {"app_name": "a"}),
+        (SessionEntries, {"app_name": "a", "user_id": "b", "session_id": "c", "entries": [{"author": "a"}]}),
+        (SessionEntries, {"app_name": "a", "user_id": "b", "session_id": "c", "entries": [{1: 2}]}),
+        (Content, {1: 2}),
+    ],
+)
+def test_a_mapping_that_describes_no_value_is_refused(kind: type[Value], described: Any) -> None:
+    with pytest.raises(ValidationError):
+        kind.model_validate(described)
+    with pytest.raises(ValidationError):
+        kind.model_validate_json("[" + json.dumps(str(described)))

@@ -29,7 +29,7 @@ COMMON: Any = {
     "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 }
 QUICK = settings(max_examples=3, derandomize=True, phases=[Phase.generate], **COMMON)
-HEAVY = settings(max_examples=150, print_blob=True, **COMMON)
+HEAVY = settings(max_examples=40, print_blob=True, **COMMON)
 EXTENTS = pytest.mark.parametrize(
     ("extent", "users"), [(QUICK, 3), pytest.param(HEAVY, 5, marks=pytest.mark.heavy)], ids=["quick", "heavy"]
 )
@@ -58,11 +58,12 @@ def test_nobody_is_answered_otherwise_because_others_are_there(
         play()
     finally:
         runner.run(service.close())
+    print(f"{compared} answers compared")
     assert compared > 100 * extent.max_examples
 
 
 @pytest.mark.parametrize(
-    ("calls", "scenes"), [(6, 1), pytest.param(60, 15, marks=pytest.mark.heavy)], ids=["quick", "heavy"]
+    ("calls", "scenes"), [(6, 1), pytest.param(40, 4, marks=pytest.mark.heavy)], ids=["quick", "heavy"]
 )
 def test_fifty_users_at_once_on_one_service(new_url: NewUrl, runner: asyncio.Runner, calls: int, scenes: int) -> None:
     service = open_memory(new_url(), embedder=embedder())
@@ -70,7 +71,9 @@ def test_fifty_users_at_once_on_one_service(new_url: NewUrl, runner: asyncio.Run
         chance = Random(seed)
         users = [(app, user) for user in chance.sample(HOSTILE, 25) for app in ("app", "App")]
         played = scenario(chance, users, chance.sample(HOSTILE, 1), ["x", "X"], ["s", "S"], calls=calls)
-        assert runner.run(hunt_at_once(service, played)) >= 50 * calls
+        compared = runner.run(hunt_at_once(service, played))
+        print(f"{compared} answers compared")
+        assert compared >= 50 * calls
     runner.run(service.close())
 
 
