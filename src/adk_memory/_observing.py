@@ -74,7 +74,7 @@ def _observed_generator(operation: Callable[..., Any]) -> Callable[..., Any]:
 def _watching(
     telemetry: Telemetry | None, service: Any, operation: str, options: dict[str, Any], *, current: bool = True
 ) -> Iterator[Observation]:
-    counted = counted_by(operation, dry_run=bool(options.get("dry_run")))
+    counted = counted_by(operation, dry_run=options.get("dry_run") is True)
     observation = Observation(operation, service.backend_name or type(service).__name__, counted)
     started = time.perf_counter()
     with nullcontext() if telemetry is None else telemetry.watching(observation, current=current):

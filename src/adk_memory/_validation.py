@@ -60,6 +60,17 @@ def validate_limit(limit: object, default: int = DEFAULT_LIMIT) -> int:
     return min(limit, MAX_LIMIT)
 
 
+def validate_flag(name: str, value: object) -> bool:
+    """Return ``value`` if it is true or false, and nothing that only counts as such.
+
+    Raises:
+        ValidationError: it is neither.
+    """
+    if not isinstance(value, bool):
+        raise ValidationError(f"{name} must be True or False, got {type(value).__name__}")
+    return value
+
+
 def validate_query(query: object) -> str:
     """Return the text of ``query``, cleaned by `clean_text`.
 

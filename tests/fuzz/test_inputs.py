@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -35,7 +36,7 @@ COMMON: Any = {
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
 QUICK = settings(max_examples=60, derandomize=True, phases=[Phase.generate], **COMMON)
-HEAVY = settings(max_examples=4_000, print_blob=True, **COMMON)
+HEAVY = settings(max_examples=1_000, print_blob=True, **COMMON)
 MADE_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -106,3 +107,18 @@ def test_a_mapping_that_describes_no_value_is_refused(kind: type[Value], describ
         kind.model_validate(described)
     with pytest.raises(ValidationError):
         kind.model_validate_json("[" + json.dumps(str(described)))
+
+
+@pytest.mark.parametrize("flag", [None, 0, 1, "", "false", "True", [], np.True_, NotImplemented], ids=repr)
+def test_what_only_counts_as_true_or_false_is_neither(side_by_side: Backends, flag: Any) -> None:
+    app = side_by_side.new_app()
+
+    async def run(service: MemoryService) -> str:
+        await service.add_entry(app, "ana", MemoryEntry("tea"))
+        with pytest.raises(ValidationError):
+            await service.delete_entries(app, "ana", "tea", dry_run=flag)
+        with pytest.raises(ValidationError):
+            await service.list_page(app, "ana", with_total=flag)
+        return (await service.list_recent(app, "ana"))[0].text
+
+    assert side_by_side.ask(run) == ["tea"] * 3
