@@ -40,6 +40,13 @@ def test_the_analyser_keeps_its_promises_for_any_text(extent: settings) -> None:
     extent(given(texts)(check))()
 
 
+@pytest.mark.parametrize(
+    "text", ["\u302f", "a \u302e", "\u3030\u302f", "\u302f\uac00", "\uac00\u302f tea", "\u1734", "\u302a"]
+)
+def test_a_mark_of_hangul_without_a_syllable_is_no_word(text: str) -> None:
+    check(text)
+
+
 def test_a_promise_that_is_broken_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adk_memory._analysis.query_terms", lambda _text: ["coffee"])
 
@@ -52,7 +59,7 @@ def test_a_promise_that_is_broken_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
 def test_atheris_finds_no_text_that_breaks_a_promise(tmp_path: Path) -> None:
     path = os.pathsep.join([str(ROOT / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])])
     ran = subprocess.run(
-        [sys.executable, ROOT / "tests/fuzz/fuzz_analysis.py", "-max_total_time=60", "-max_len=400", "-timeout=20"],
+        [sys.executable, ROOT / "tests/fuzz/fuzz_analysis.py", "-max_total_time=30", "-max_len=400", "-timeout=20"],
         capture_output=True,
         text=True,
         check=False,
