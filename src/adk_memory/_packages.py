@@ -7,11 +7,15 @@ from importlib.util import find_spec
 from adk_memory.errors import ConfigurationError
 
 
-def require(package: str, embedder: str, extra: str, hint: str = "") -> None:
+def require(package: str, what: str, extra: str, hint: str = "") -> None:
     """Look for an optional package, without importing it.
 
     Raises:
         ConfigurationError: it is not installed.
     """
-    if find_spec(package) is None:
-        raise ConfigurationError(f'{embedder} needs a package: pip install "adk-memory[{extra}]"{hint}')
+    try:
+        found = find_spec(package)
+    except ValueError:  # it is hidden: its place in sys.modules holds nothing
+        found = None
+    if found is None:
+        raise ConfigurationError(f'{what} needs a package: pip install "adk-memory[{extra}]"{hint}')
