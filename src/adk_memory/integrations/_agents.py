@@ -18,7 +18,7 @@ def memory_of(memory: MemoryOf, context: Any) -> MemoryServiceAdapter:
 
 
 async def store_turn(memory: MemoryServiceAdapter, session_id: str, said: Iterable[tuple[str, str]]) -> list[str]:
-    """Append what was said, as authors and texts: each call is a turn of its own, as the same words may be said again."""
+    """Append what was said, as authors and texts: each call is a turn of its own, as words may be said again."""
     turn = uuid.uuid4().hex
     entries = [MemoryEntry(text, author, id=f"{turn}-{number}") for number, (author, text) in enumerate(said) if text]
     return await memory.add_session(session_id, entries)
