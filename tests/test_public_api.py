@@ -48,6 +48,8 @@ PUBLIC_NAMES = [
     "Time",
     "ValidationError",
     "open_memory",
+    "recall_context",
+    "remembering",
     "validate_project_id",
 ]
 ERRORS = [name for name in PUBLIC_NAMES if name.endswith("Error")]

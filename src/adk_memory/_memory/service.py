@@ -16,7 +16,6 @@ from adk_memory._ranking import (
     Collection,
     Question,
     cosines,
-    document_frequency,
     keyword_shares,
     nearest,
     ranked,
@@ -204,13 +203,9 @@ class InMemoryMemoryService(MemoryService):
 def _keyword_leg(question: Question, candidates: dict[int, Candidate]) -> dict[int, float]:
     if question.mode == "vector":
         return {}
-    documents = [candidate.terms for candidate in candidates.values() if candidate.terms]
-    collection = Collection(
-        entries=len(documents),
-        terms=sum(map(len, documents)),
-        frequency=document_frequency(question.terms, documents),
-    )
-    return keyword_shares(question.terms, candidates.values(), collection)
+    documents = [candidate for candidate in candidates.values() if candidate.terms]
+    collection = Collection(entries=len(documents), terms=sum(len(document.terms) for document in documents))
+    return keyword_shares(question.terms, documents, collection)
 
 
 def _vector_leg(question: Question, rows: dict[int, Row], candidates: dict[int, Candidate]) -> list[tuple[int, float]]:
