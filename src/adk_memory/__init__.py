@@ -8,6 +8,7 @@ from adk_memory._sql.sqlite import SqliteMemoryService
 from adk_memory._validation import validate_project_id
 from adk_memory.adapter import MemoryServiceAdapter
 from adk_memory.embedding import EmbeddingProvider
+from adk_memory.erasure import Erasure, ErasureProof, ScrubReport
 from adk_memory.errors import (
     AdkMemoryError,
     ConfigurationError,
@@ -46,6 +47,8 @@ __all__ = [
     "EmbeddingError",
     "EmbeddingMismatchError",
     "EmbeddingProvider",
+    "Erasure",
+    "ErasureProof",
     "Filter",
     "HealthReport",
     "InMemoryMemoryService",
@@ -63,6 +66,7 @@ __all__ = [
     "SchemaMissingError",
     "SchemaOutdatedError",
     "SchemaTooNewError",
+    "ScrubReport",
     "SearchRequest",
     "SearchResponse",
     "Session",

@@ -38,6 +38,9 @@ class MemoryService(MaintainedService, ABC):
 
     **Order** is by instant, then by arrival.
 
+    **Erasing** returns how many entries were erased: an `Erasure`, an int that also says how many vectors, index
+    entries and scopes went with them, or, where a backend does not count these, a plain int.
+
     **Errors.** Bad input raises `ValidationError` before anything is written. An operation that a backend lacks
     raises `OperationNotSupportedError`. Operations of a database raise `StorageError` and `SchemaError`.
 
@@ -206,7 +209,7 @@ class MemoryService(MaintainedService, ABC):
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
     ) -> int:
-        """Erase the entry of that id; return how many were erased, 0 where there is none.
+        """Erase the entry of that id; return what was erased, 0 where there is none.
 
         Every session of the user that holds the id loses it; ``project_id`` narrows that to the global entries
         (`None`) or to one project.
@@ -220,7 +223,7 @@ class MemoryService(MaintainedService, ABC):
 
         Words are compared without case and accents, but not by their stems. A query without a word erases
         nothing. With ``project_id=None`` only global entries, with a project only its own. ``dry_run=True``
-        erases nothing and returns how many it would.
+        erases nothing and returns what it would, its parts too.
         """
         raise self._refusal("delete_entries", project_id)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from adk_memory import _analysis
 from adk_memory._asking import ask
-from adk_memory._memory.rows import Row, Rows, instant
+from adk_memory._memory.rows import Row, Rows, erasure, instant
 from adk_memory._paging import Place, cursor, place_of
 from adk_memory._ranking import (
     Candidate,
@@ -32,6 +32,7 @@ from adk_memory._validation import (
     validate_query,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
+from adk_memory.erasure import Erasure
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
@@ -158,21 +159,21 @@ class InMemoryMemoryService(MemoryService):
         entry_id: str,
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
-    ) -> int:
+    ) -> Erasure:
         validate_id("entry_id", entry_id)
         scope = Scope.erasing(app_name, user_id, project_id)
         return self._rows.erase(scope, lambda row: row.record.id == entry_id)
 
     async def delete_entries(
         self, app_name: str, user_id: str, query: str, *, project_id: str | None = None, dry_run: bool = False
-    ) -> int:
+    ) -> Erasure:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         wanted = set(_analysis.required_words(validate_query(query)))
 
         def matches(row: Row) -> bool:
             return bool(wanted) and wanted.issubset(_analysis.words(row.record.text))
 
-        return len(list(self._rows.of(scope, matches))) if dry_run else self._rows.erase(scope, matches)
+        return erasure(self._rows.of(scope, matches)) if dry_run else self._rows.erase(scope, matches)
 
     async def delete_session(
         self,
@@ -181,16 +182,18 @@ class InMemoryMemoryService(MemoryService):
         session_id: str,
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
-    ) -> int:
+    ) -> Erasure:
         validate_id("session_id", session_id)
         scope = Scope.erasing(app_name, user_id, project_id)
         return self._rows.erase(scope, lambda row: row.session_id == session_id)
 
-    async def delete_project(self, app_name: str, user_id: str, project_id: str) -> int:
-        return self._rows.erase(Scope.erasing(app_name, user_id, validate_id("project_id", project_id)))
+    async def delete_project(self, app_name: str, user_id: str, project_id: str) -> Erasure:
+        return self._rows.erase(
+            Scope.erasing(app_name, user_id, validate_id("project_id", project_id)), scopes_too=True
+        )
 
-    async def delete_user(self, app_name: str, user_id: str) -> int:
-        return self._rows.erase(Scope.erasing(app_name, user_id, ALL_PROJECTS))
+    async def delete_user(self, app_name: str, user_id: str) -> Erasure:
+        return self._rows.erase(Scope.erasing(app_name, user_id, ALL_PROJECTS), scopes_too=True)
 
     async def health_check(self) -> HealthReport:
         return HealthReport(backend="memory", embedding_model=None if self._embedder is None else self._embedder.model)

@@ -7,10 +7,12 @@ import sys
 from collections.abc import Awaitable
 from pathlib import Path
 
+from adk_memory._validation import JsonValue
 from adk_memory.cli._command import Command, UsageError, add_database, add_owner, call, database_url
 from adk_memory.cli._conversation import FIELDS, read_conversation
 from adk_memory.cli._filtering import add_filter, filter_of
 from adk_memory.cli._output import counted, memory_json, one_line, print_json, print_memories, say
+from adk_memory.erasure import Erasure
 from adk_memory.errors import AdkMemoryError, ValidationError
 from adk_memory.service import MemoryService
 from adk_memory.types import ALL_PROJECTS, AllProjects, Memory, SearchRequest, SearchResponse
@@ -136,7 +138,7 @@ def _delete(args: argparse.Namespace) -> None:
 
     erased = call(url, erase)
     if args.json:
-        print_json({"erased": erased})
+        print_json({"erased": int(erased), **_parts(erased)})
     else:
         say(f"Erased {counted(erased)}.")
 
@@ -162,9 +164,18 @@ def _matching(url: str, args: argparse.Namespace) -> int:
 
 def _report_dry_run(args: argparse.Namespace, matching: int) -> None:
     if args.json:
-        print_json({"would_erase": matching})
+        print_json({"would_erase": int(matching), **_parts(matching)})
     else:
         say(f"Would erase {counted(matching)}; nothing was erased.")
+
+
+def _parts(erased: int) -> dict[str, JsonValue]:
+    """Return what the command prints beside the number of entries, where the backend counted it."""
+    return (
+        {name: part for name, part in erased.parts().items() if name != "entries"}
+        if isinstance(erased, Erasure)
+        else {}
+    )
 
 
 def _confirmed(url: str, args: argparse.Namespace) -> bool:
