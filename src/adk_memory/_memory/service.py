@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -32,7 +32,7 @@ from adk_memory._validation import (
     validate_query,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
-from adk_memory.erasure import Erasure
+from adk_memory.erasure import Erasure, ScrubReport
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
@@ -194,6 +194,9 @@ class InMemoryMemoryService(MemoryService):
 
     async def delete_user(self, app_name: str, user_id: str) -> Erasure:
         return self._rows.erase(Scope.erasing(app_name, user_id, ALL_PROJECTS), scopes_too=True)
+
+    async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
+        return ScrubReport()
 
     async def health_check(self) -> HealthReport:
         return HealthReport(backend="memory", embedding_model=None if self._embedder is None else self._embedder.model)

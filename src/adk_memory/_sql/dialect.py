@@ -14,6 +14,7 @@ from adk_memory._ranking import Candidate, Question, Vector
 from adk_memory._records import Record
 from adk_memory._scope import Scope
 from adk_memory._sql.scope import Sight
+from adk_memory.erasure import ScrubReport
 from adk_memory.filters import Metadata
 
 POOL: Final = 1_000
@@ -210,6 +211,10 @@ class Dialect(Protocol):
         ...
 
     def vector_parameters(self, model_id: int, entry_id: int, vector: Vector) -> Mapping[str, object]: ...
+
+    async def scrub(self, engine: AsyncEngine, on_progress: Callable[[int, int], None] | None) -> ScrubReport:
+        """Remove what erased rows left behind; see `MemoryService.scrub`."""
+        ...
 
     async def tend(self, engine: AsyncEngine, model_id: int) -> None:
         """Do, after a write, what makes later searches faster and what they can do without."""

@@ -19,6 +19,7 @@ from adk_memory._sql.bulk import batch_of
 from adk_memory._sql.database import Database
 from adk_memory._sql.dialect import Dialect, chunks
 from adk_memory._sql.erasing import entries_with_every_word, erase, erase_some, would_erase
+from adk_memory._sql.failures import translated
 from adk_memory._sql.filtering import condition
 from adk_memory._sql.listing import entries_in_sight, newest_first
 from adk_memory._sql.recall import recall
@@ -36,7 +37,7 @@ from adk_memory._validation import (
     validate_query,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
-from adk_memory.erasure import Erasure
+from adk_memory.erasure import Erasure, ScrubReport
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
@@ -93,6 +94,11 @@ class SqlMemoryService(MemoryService):
         await migrate.require_head(engine)
         self._database.look_again()
         return await reindex(engine, self._dialect, from_scratch=from_scratch, on_progress=on_progress)
+
+    async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
+        engine = await self._database.ready()
+        async with translated():
+            return await self._dialect.scrub(engine, on_progress)
 
     async def health_check(self) -> HealthReport:
         self._database.look_again()

@@ -42,9 +42,11 @@ from adk_memory._sql.metadata import SQLITE_FUNCTION, sqlite_condition, sqlite_h
 from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.sqlite_find import find, weightiest
+from adk_memory._sql.sqlite_scrub import scrub
 from adk_memory._sql.tables import ENTRIES, SEARCH_TABLE, TERM_TABLE, EmbeddingRow, EntryRow, entry_fields
 from adk_memory._sql.urls import sqlite_url
 from adk_memory.embedding import EmbeddingProvider
+from adk_memory.erasure import ScrubReport
 from adk_memory.filters import Metadata
 from adk_memory.reranking import Reranker
 
@@ -124,6 +126,12 @@ class SqliteDialect:
         # A transaction that first reads and then writes fails at once, without waiting, if another one wrote
         # in between; so the write lock is taken at the start.
         return await in_one_hop(engine, "BEGIN IMMEDIATE", work, set_up=_set_up)
+
+    async def scrub(self, engine: AsyncEngine, on_progress: Callable[[int, int], None] | None) -> ScrubReport:
+        async def hop(begin: str | None, work: Callable[[Connection], Result]) -> Result:
+            return await in_one_hop(engine, begin, work, set_up=_set_up)
+
+        return await scrub(hop, on_progress)
 
     @property
     def scope_of_entries_by_id(self) -> ColumnElement[int]:
