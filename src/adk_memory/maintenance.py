@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Self
 
-from adk_memory.erasure import ScrubReport
+from adk_memory.erasure import ErasureProof, ScrubReport
 from adk_memory.errors import OperationNotSupportedError
 from adk_memory.types import HealthReport
 
@@ -60,6 +60,18 @@ class MaintainedService:
         for others who are in the way, is in the report.
         """
         raise OperationNotSupportedError(f"{type(self).__name__} does not support scrub")
+
+    async def erase_user(
+        self, app_name: str, user_id: str, *, on_progress: Callable[[int, int], None] | None = None
+    ) -> ErasureProof:
+        """Erase a user as `MemoryService.delete_user` does, `scrub`, and look for what is left; say what was found.
+
+        Looked for are the rows, vectors and index terms of the scopes that the user had, by their numbers, and, on
+        SQLite, the bytes of all that was stored of the user, in the file and in those beside it. A sequence of bytes
+        that something else in the file still holds proves nothing, nor does a text or an id of less than 8 bytes. It
+        takes some seconds for each 100 MB. ``on_progress`` is that of `scrub`.
+        """
+        raise OperationNotSupportedError(f"{type(self).__name__} does not support erase_user")
 
     async def health_check(self) -> HealthReport:
         """Reach the backend and say what it is.

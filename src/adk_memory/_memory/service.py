@@ -32,7 +32,7 @@ from adk_memory._validation import (
     validate_query,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
-from adk_memory.erasure import Erasure, ScrubReport
+from adk_memory.erasure import Erasure, ErasureProof, ScrubReport
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
@@ -197,6 +197,14 @@ class InMemoryMemoryService(MemoryService):
 
     async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
         return ScrubReport()
+
+    async def erase_user(
+        self, app_name: str, user_id: str, *, on_progress: Callable[[int, int], None] | None = None
+    ) -> ErasureProof:
+        erased = await self.delete_user(app_name, user_id)
+        left = list(self._rows.of(Scope.erasing(app_name, user_id, ALL_PROJECTS)))
+        found = {"entries": len(left), "vectors": erasure(left).vectors, "index entries": erasure(left).index_entries}
+        return ErasureProof(erased, await self.scrub(on_progress=on_progress), found)
 
     async def health_check(self) -> HealthReport:
         return HealthReport(backend="memory", embedding_model=None if self._embedder is None else self._embedder.model)

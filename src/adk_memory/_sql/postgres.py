@@ -48,10 +48,21 @@ from adk_memory._sql.postgres_bulk import add_all
 from adk_memory._sql.postgres_find import find
 from adk_memory._sql.postgres_scrub import scrub
 from adk_memory._sql.postgres_sketch import Sketches
-from adk_memory._sql.postgres_text import SEARCH, any_of, every_of, holding, lexeme, lexemes, scope_lexeme, tsquery
+from adk_memory._sql.postgres_text import (
+    SEARCH,
+    any_of,
+    every_of,
+    holding,
+    index_remainders,
+    lexeme,
+    lexemes,
+    scope_lexeme,
+    tsquery,
+)
 from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.tables import EmbeddingRow, EntryRow
+from adk_memory._sql.traces import Traces
 from adk_memory._sql.urls import postgres_url
 from adk_memory.embedding import EmbeddingProvider
 from adk_memory.erasure import ScrubReport
@@ -161,6 +172,15 @@ class PostgresDialect:
 
     async def scrub(self, engine: AsyncEngine, on_progress: Callable[[int, int], None] | None) -> ScrubReport:
         return await scrub(self, engine, on_progress)
+
+    def traces(self, connection: Connection, sight: Sight) -> Traces:
+        return Traces.of(())  # the files are the server's
+
+    def index_remainders(self, connection: Connection, sight: Sight) -> dict[str, int]:
+        return index_remainders(connection, sight)
+
+    async def file_remainders(self, engine: AsyncEngine, traces: Traces) -> dict[str, int]:
+        return {}
 
     @property
     def scope_of_entries_by_id(self) -> ColumnElement[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, select, true
@@ -22,6 +23,7 @@ from adk_memory._sql.erasing import entries_with_every_word, erase, erase_some, 
 from adk_memory._sql.failures import translated
 from adk_memory._sql.filtering import condition
 from adk_memory._sql.listing import entries_in_sight, newest_first
+from adk_memory._sql.proof import evidence, remainders
 from adk_memory._sql.recall import recall
 from adk_memory._sql.reindexing import reindex, reindex_outdated
 from adk_memory._sql.scope import GLOBAL_KEY, look
@@ -37,7 +39,7 @@ from adk_memory._validation import (
     validate_query,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
-from adk_memory.erasure import Erasure, ScrubReport
+from adk_memory.erasure import Erasure, ErasureProof, ScrubReport
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
@@ -251,6 +253,18 @@ class SqlMemoryService(MemoryService):
 
     async def delete_user(self, app_name: str, user_id: str) -> Erasure:
         return await self._erase(Scope.erasing(app_name, user_id, ALL_PROJECTS), true(), scopes_too=True)
+
+    async def erase_user(
+        self, app_name: str, user_id: str, *, on_progress: Callable[[int, int], None] | None = None
+    ) -> ErasureProof:
+        scope = Scope.erasing(app_name, user_id, ALL_PROJECTS)
+        before = await self._database.run(partial(evidence, dialect=self._dialect, scope=scope))
+        erased = await self.delete_user(app_name, user_id)
+        report = await self.scrub(on_progress=on_progress)
+        found = await self._database.run(partial(remainders, dialect=self._dialect, scope=scope, before=before.sight))
+        async with translated():
+            found |= await self._dialect.file_remainders(await self._database.ready(), before.traces)
+        return ErasureProof(erased, report, found)
 
     async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
         def work(connection: Connection) -> list[Memory]:
