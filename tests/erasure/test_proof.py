@@ -27,6 +27,7 @@ USER, OTHER = "canary-user", "other-user"
 ENTRIES = [
     MemoryEntry("zanzibar quokkas", author="xylophonist", id="wombat-burrow"),
     MemoryEntry(Content("model", [{"text": "running in Zürich"}, {"call": {"to": 'obelisks\n"naïve"'}}])),
+    MemoryEntry('"Ärger"\n"Öde"\n"Übel"'),
     MemoryEntry("shared by both of us", metadata={"mood": "tangerine dream"}),
 ]
 SHARED = [MemoryEntry("shared by both of us"), MemoryEntry("other words, running too")]
@@ -47,7 +48,7 @@ async def test_nothing_is_found_of_an_erased_user(url: str) -> None:
 
         assert proof.complete
         assert proof.scrub.complete
-        assert proof.erased.parts() == {"entries": 6, "vectors": 6, "index_entries": 6, "scopes": 2}
+        assert proof.erased.parts() == {"entries": 8, "vectors": 8, "index_entries": 8, "scopes": 2}
         assert {"entries", "vectors", "index entries"} <= set(proof.found)
         assert set(proof.found.values()) == {0}, proof.found
         if url.startswith("sqlite"):
@@ -169,6 +170,7 @@ async def test_bytes_in_the_log_are_found(migrated_sqlite_url: str, monkeypatch:
         b"canary-session",
         b"canary-project",
         "running in Zürich".encode(),
+        '"Ärger"\n"Öde"\n"Übel"'.encode(),  # as no JSON has it
         rb"obelisks\n\"na",  # as JSON escapes it
     ],
 )

@@ -77,9 +77,10 @@ async def file_remainders(hop: Hop, traces: Traces) -> dict[str, int]:
         return {}
     files = {name: Path(f"{database}{suffix}") for suffix, name in _FILES.items()}
     suspected = await asyncio.to_thread(_found, files, traces)
-    # A value may have been written since, elsewhere: so once more, for what was found.
-    for _ in range(2):
+    for _ in range(2):  # once more, for what a value that was written meanwhile explains
         united = reduce(Traces.and_those, suspected.values())
+        if not united:
+            break
         explained = await hop("BEGIN", partial(_explained, suspected=united))
         suspected = await asyncio.to_thread(_found, files, united.without(explained))
     return {name: len(found) for name, found in suspected.items()}
@@ -91,7 +92,7 @@ def _found(files: dict[str, Path], traces: Traces) -> dict[str, Traces]:
 
 def _explained(connection: Connection, *, suspected: Traces) -> Traces:
     """Return those of the traces that a column of some table holds."""
-    return suspected.found_in(chunks_of_values(_live(connection) if len(suspected) else ()))
+    return suspected.found_in(chunks_of_values(_live(connection)))
 
 
 def _live(connection: Connection) -> Iterator[bytes | None]:
