@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from adk_memory._sql import traces as traces_module
 from adk_memory._sql.traces import Traces, chunks_of_file, chunks_of_values
 
 VALUE = b"zanzibar quokkas!"  # two pieces, and one for its end
@@ -31,13 +32,30 @@ def test_what_may_be_anywhere_leaves_no_trace(value: bytes | None) -> None:
     assert len(Traces.of([value])) == 0
 
 
-def test_of_a_very_long_value_pieces_all_over_it_are_taken() -> None:
+def test_of_a_long_value_half_a_page_of_a_file_is_enough() -> None:
     value = b"".join(b"%08x" % (number * 2_654_435_761 % 2**32) for number in range(500_000))
     traces = Traces.of([value])
 
-    assert 900 < len(traces) <= 1_025
-    for start in range(0, len(value), 1_000_000):
-        assert len(traces.found_in([value[start : start + 1_000_000]])) > 200
+    assert len(traces) < 8_000
+    for start in range(0, len(value), 100_003):
+        assert len(traces.found_in([value[start : start + 2_048]])) > 0
+
+
+def test_of_a_text_of_some_sentences_any_sentence_is_enough() -> None:
+    value = b"".join(b"%08x" % (number * 2_654_435_761 % 2**32) for number in range(50))
+    traces = Traces.of([value])
+
+    for start in range(len(value) - 32):
+        assert len(traces.found_in([value[start : start + 32]])) > 0
+
+
+def test_many_values_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [b"value-%04d" % number for number in range(100)]
+    whole = Traces.of(values)
+
+    monkeypatch.setattr(traces_module, "_AT_ONCE", 64)
+
+    assert len(Traces.of(values)) == len(whole) == len(Traces.of(values).found_in(values))
 
 
 def test_sets_are_joined_and_subtracted() -> None:

@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 _PIECE: Final = 8
 _DISTINCT_BYTES: Final = 5
 """A piece with fewer of them, such as the zeros of a sparse vector, is anywhere."""
-_PIECES_PER_VALUE: Final = 1_024
+_PIECES_PER_VALUE: Final = 16
+_FARTHEST: Final = 64
+"""Of a long value, no two pieces that are looked for have more than so many between them: 512 bytes."""
+_AT_ONCE: Final = 1 << 25
 _CHUNK: Final = 1 << 22
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 _GAP: Final = bytes(_PIECE)
@@ -26,7 +29,7 @@ class Traces:
     """A set of pieces of 8 bytes. A value of fewer bytes leaves none: it proves nothing wherever it is found."""
 
     def __init__(self, pieces: NDArray[np.uint64]) -> None:
-        self._pieces = pieces
+        self._pieces = pieces  # in order
         bits = min(max(pieces.size.bit_length() + 4, 16), 26)
         self._shift = np.uint64(64 - bits)
         self._sieve = np.zeros(1 << bits, dtype=np.bool_)
@@ -34,21 +37,20 @@ class Traces:
 
     @classmethod
     def of(cls, values: Iterable[bytes | None]) -> Self:
-        """Return the pieces of values, of very long ones so many, spread over the whole."""
+        """Return the pieces of values; of long ones some, spread over the whole."""
+        found = [np.empty(0, dtype=np.uint64)]
         cut = bytearray()
         for value in values:
             if value is not None and len(value) >= _PIECE:
                 whole = len(value) // _PIECE
-                stride = -(-whole // _PIECES_PER_VALUE)
-                for number in range(0, whole, stride) if stride > 1 else ():
-                    cut += value[number * _PIECE : (number + 1) * _PIECE]
-                if stride == 1:
-                    cut += value[: whole * _PIECE]
+                stride = min(max(1, whole // _PIECES_PER_VALUE), _FARTHEST)
+                for start in range(0, whole * _PIECE, stride * _PIECE):
+                    cut += value[start : start + _PIECE]
                 cut += value[-_PIECE:]
-        found = np.unique(np.frombuffer(bytes(cut), dtype="<u8"))
-        ordered = np.sort(found.view(np.uint8).reshape(-1, _PIECE), axis=1)
-        distinct = 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
-        return cls(found[distinct >= _DISTINCT_BYTES])
+            if len(cut) >= _AT_ONCE:
+                found.append(_telling(cut))
+                cut.clear()
+        return cls(np.unique(np.concatenate([*found, _telling(cut)])))
 
     def __len__(self) -> int:
         return int(self._pieces.size)
@@ -65,7 +67,9 @@ class Traces:
                 words = np.frombuffer(looked_at, dtype="<u8", count=count, offset=start)
                 likely = words[self._sieve[self._places(words)]]
                 if likely.size:
-                    found.append(np.unique(likely[np.isin(likely, self._pieces)]))
+                    # In order, so that each is looked up without sorting all of them once more.
+                    place = np.minimum(np.searchsorted(self._pieces, likely), self._pieces.size - 1)
+                    found.append(np.unique(likely[self._pieces[place] == likely]))
         return Traces(np.unique(np.concatenate(found)))
 
     def and_those(self, others: Traces) -> Traces:
@@ -76,6 +80,14 @@ class Traces:
 
     def _places(self, pieces: NDArray[np.uint64]) -> NDArray[np.uint64]:
         return (pieces * _MULTIPLIER) >> self._shift
+
+
+def _telling(cut: bytearray) -> NDArray[np.uint64]:
+    """Return those of the pieces that are not to be expected anywhere."""
+    pieces = np.unique(np.frombuffer(bytes(cut), dtype="<u8"))
+    ordered = np.sort(pieces.view(np.uint8).reshape(-1, _PIECE), axis=1)
+    telling: NDArray[np.uint64] = pieces[(ordered[:, 1:] != ordered[:, :-1]).sum(axis=1) >= _DISTINCT_BYTES - 1]
+    return telling
 
 
 def chunks_of_file(path: Path) -> Iterator[bytes]:
