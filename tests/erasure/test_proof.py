@@ -19,7 +19,7 @@ from adk_memory import (
     open_memory,
 )
 from adk_memory._sql import sqlite_scrub
-from erasure.files import APP, raw, remember, remember_many
+from erasure.files import APP, bytes_of, raw, remember, remember_many
 from field_reports.embedders import HashEmbedder
 from field_reports.tables import looking
 
@@ -230,6 +230,23 @@ async def test_what_a_table_of_others_holds_is_no_remainder(migrated_sqlite_url:
         await fill(service)
 
         assert (await service.erase_user(APP, USER)).complete
+
+
+@pytest.mark.parametrize("values", [("of zanzi", "bar quokkas"), ("bar quokkas", "of zanzi")])
+async def test_what_lies_side_by_side_in_a_row_or_an_index_is_no_remainder(
+    migrated_sqlite_url: str, file: Path, values: tuple[str, str]
+) -> None:
+    with raw(file) as connection:
+        connection.execute("CREATE TABLE host (id INTEGER PRIMARY KEY, a TEXT, b TEXT)")
+        connection.execute("CREATE INDEX host_index ON host (b, a)")
+        connection.execute("INSERT INTO host VALUES (1, ?, ?)", values)
+    async with open_memory(migrated_sqlite_url) as service:
+        await fill(service)
+
+        proof = await service.erase_user(APP, USER)
+
+    assert b"zanzibar" in bytes_of(file)
+    assert proof.complete, proof.found
 
 
 async def test_others_may_write_the_same_while_it_looks(

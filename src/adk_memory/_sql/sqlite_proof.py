@@ -29,12 +29,20 @@ _ENTRY: Final = (
     EntryRow.metadata_,
 )
 _SCOPE: Final = (ScopeRow.fingerprint, ScopeRow.user_id, ScopeRow.project_key)
-# Not the segments of the index: they are where words of erased entries are looked for.
+# What lies side by side in a row of a table, or of an index. Not the segments of the keyword index: they are where
+# words of erased entries are looked for.
 _LIVE: Final = f"""
-    SELECT t.name, c.name FROM sqlite_master AS t, pragma_table_info(t.name) AS c
-    WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL %'
-    AND t.name NOT IN ('{SEARCH_TABLE}_data', '{SEARCH_TABLE}_idx')
-    UNION ALL VALUES ('sqlite_master', 'sql')
+    WITH live AS (
+        SELECT name FROM sqlite_master
+        WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL %'
+        AND name NOT IN ('{SEARCH_TABLE}_data', '{SEARCH_TABLE}_idx')
+    )
+    SELECT t.name, '' AS "index", c.cid AS place, c.name FROM live AS t, pragma_table_info(t.name) AS c
+    UNION ALL
+    SELECT t.name, i.name, c.seqno, c.name
+    FROM live AS t, pragma_index_list(t.name) AS i, pragma_index_info(i.name) AS c WHERE c.name IS NOT NULL
+    UNION ALL SELECT 'sqlite_master', '', 0, 'sql'
+    ORDER BY 1, 2, 3
 """  # noqa: S608
 
 
@@ -91,17 +99,17 @@ def _found(files: dict[str, Path], traces: Traces) -> dict[str, Traces]:
 
 
 def _explained(connection: Connection, *, suspected: Traces) -> Traces:
-    """Return those of the traces that a column of some table holds."""
+    """Return those of the traces that a row of some table or index holds."""
     return suspected.found_in(chunks_of_values(_live(connection)))
 
 
-def _live(connection: Connection) -> Iterator[bytes | None]:
-    columns: dict[str, list[str]] = {}
-    for table, column in connection.exec_driver_sql(_LIVE).all():
-        columns.setdefault(table, []).append(f"CAST({_quoted(column)} AS BLOB)")
-    for table, values in columns.items():
+def _live(connection: Connection) -> Iterator[bytes]:
+    columns: dict[tuple[str, str], list[str]] = {}
+    for table, index, _place, column in connection.exec_driver_sql(_LIVE).all():
+        columns.setdefault((table, index), []).append(f"CAST({_quoted(column)} AS BLOB)")
+    for (table, _index), values in columns.items():
         for row in connection.exec_driver_sql(f"SELECT {', '.join(values)} FROM {_quoted(table)}"):  # noqa: S608
-            yield from row
+            yield b"".join(filter(None, row))
 
 
 def _file(connection: Connection) -> str | None:
