@@ -68,6 +68,7 @@ def counted_by(operation: str, *, dry_run: bool) -> str | None:
 
 
 def _number(answer: Any) -> int | None:
+    answer = getattr(answer, "erased", answer)  # of a proof
     if isinstance(answer, int):
         return int(answer)
     if answer is None:

@@ -81,6 +81,11 @@ async def _pages(c: Call) -> list[Page]:
     return pages
 
 
+async def _erased(c: Call) -> int:
+    """Return what went, and not the rest of the proof: what cannot be removed while others are there is no answer."""
+    return (await c.service.erase_user(*c.scope)).erased
+
+
 async def _page_after_anothers(c: Call) -> Page:
     after = c.foreign_cursor or cursor(Place(utc(0), 1), Scope("nobody", "nobody", None), None)
     return await c.service.list_page(*c.scope, project_id=c.project, filter=c.filter, after=after)
@@ -119,12 +124,13 @@ OPERATIONS: Final[dict[str, tuple[Reach, Callable[[Call], Awaitable[Any]]]]] = {
     "delete_session": (Reach.ANY, lambda c: c.service.delete_session(*c.scope, c.session, **c.at)),
     "delete_project": (Reach.NAMED, lambda c: c.service.delete_project(*c.scope, c.project)),
     "delete_user": (Reach.USER, lambda c: c.service.delete_user(*c.scope)),
+    "erase_user": (Reach.USER, _erased),
 }
 """By the name of the operation, and after it, where there are several, which form of it."""
 
 READING: Final = tuple(name for name in OPERATIONS if name.startswith(("search", "get", "list")) or "dry" in name)
 
-OF_NO_USER: Final = frozenset({"close", "health_check", "migrate", "reindex", "schema_version"})
+OF_NO_USER: Final = frozenset({"close", "health_check", "migrate", "reindex", "schema_version", "scrub"})
 """Operations that are given no user and tell nothing of one."""
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 
 from adk_memory import _analysis
 from adk_memory._asking import ask
-from adk_memory._memory.rows import Row, Rows, instant
+from adk_memory._memory.rows import Row, Rows, erasure, instant
 from adk_memory._paging import Place, cursor, place_of
 from adk_memory._ranking import (
     Candidate,
@@ -32,6 +32,7 @@ from adk_memory._validation import (
     validate_query,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
+from adk_memory.erasure import Erasure, ErasureProof, ScrubReport
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
@@ -161,14 +162,14 @@ class InMemoryMemoryService(MemoryService):
         entry_id: str,
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
-    ) -> int:
+    ) -> Erasure:
         validate_id("entry_id", entry_id)
         scope = Scope.erasing(app_name, user_id, project_id)
         return self._rows.erase(scope, lambda row: row.record.id == entry_id)
 
     async def delete_entries(
         self, app_name: str, user_id: str, query: str, *, project_id: str | None = None, dry_run: bool = False
-    ) -> int:
+    ) -> Erasure:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         wanted = set(_analysis.required_words(validate_query(query)))
         validate_flag("dry_run", dry_run)
@@ -176,7 +177,7 @@ class InMemoryMemoryService(MemoryService):
         def matches(row: Row) -> bool:
             return bool(wanted) and wanted.issubset(_analysis.words(row.record.text))
 
-        return len(list(self._rows.of(scope, matches))) if dry_run else self._rows.erase(scope, matches)
+        return erasure(self._rows.of(scope, matches)) if dry_run else self._rows.erase(scope, matches)
 
     async def delete_session(
         self,
@@ -185,16 +186,29 @@ class InMemoryMemoryService(MemoryService):
         session_id: str,
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
-    ) -> int:
+    ) -> Erasure:
         validate_id("session_id", session_id)
         scope = Scope.erasing(app_name, user_id, project_id)
         return self._rows.erase(scope, lambda row: row.session_id == session_id)
 
-    async def delete_project(self, app_name: str, user_id: str, project_id: str) -> int:
-        return self._rows.erase(Scope.erasing(app_name, user_id, validate_id("project_id", project_id)))
+    async def delete_project(self, app_name: str, user_id: str, project_id: str) -> Erasure:
+        return self._rows.erase(
+            Scope.erasing(app_name, user_id, validate_id("project_id", project_id)), scopes_too=True
+        )
 
-    async def delete_user(self, app_name: str, user_id: str) -> int:
-        return self._rows.erase(Scope.erasing(app_name, user_id, ALL_PROJECTS))
+    async def delete_user(self, app_name: str, user_id: str) -> Erasure:
+        return self._rows.erase(Scope.erasing(app_name, user_id, ALL_PROJECTS), scopes_too=True)
+
+    async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
+        return ScrubReport()
+
+    async def erase_user(
+        self, app_name: str, user_id: str, *, on_progress: Callable[[int, int], None] | None = None
+    ) -> ErasureProof:
+        erased = await self.delete_user(app_name, user_id)
+        left = list(self._rows.of(Scope.erasing(app_name, user_id, ALL_PROJECTS)))
+        found = {"entries": len(left), "vectors": erasure(left).vectors, "index entries": erasure(left).index_entries}
+        return ErasureProof(erased, await self.scrub(on_progress=on_progress), found)
 
     async def health_check(self) -> HealthReport:
         return HealthReport(backend="memory", embedding_model=None if self._embedder is None else self._embedder.model)

@@ -14,6 +14,8 @@ from adk_memory._ranking import Candidate, Question, Vector
 from adk_memory._records import Record
 from adk_memory._scope import Scope
 from adk_memory._sql.scope import Sight
+from adk_memory._sql.traces import Traces
+from adk_memory.erasure import ScrubReport
 from adk_memory.filters import Metadata
 
 POOL: Final = 1_000
@@ -210,6 +212,25 @@ class Dialect(Protocol):
         ...
 
     def vector_parameters(self, model_id: int, entry_id: int, vector: Vector) -> Mapping[str, object]: ...
+
+    async def scrub(self, engine: AsyncEngine, on_progress: Callable[[int, int], None] | None) -> ScrubReport:
+        """Remove what erased rows left behind; see `MemoryService.scrub`."""
+        ...
+
+    def traces(self, connection: Connection, sight: Sight) -> Traces:
+        """Return traces of what is stored of scopes, to be looked for in the files of the database."""
+        ...
+
+    def index_remainders(self, connection: Connection, sight: Sight) -> dict[str, int]:
+        """Return, by the places, how much the keyword index has of scopes, whether they are still there or not."""
+        ...
+
+    async def file_remainders(self, engine: AsyncEngine, traces: Traces) -> dict[str, int]:
+        """Return how many of the traces are in each of the files, those that rows of others hold too left aside.
+
+        Nothing where the files can't be read.
+        """
+        ...
 
     async def tend(self, engine: AsyncEngine, model_id: int) -> None:
         """Do, after a write, what makes later searches faster and what they can do without."""

@@ -26,12 +26,14 @@ _TURN_MILLISECONDS: Final = 200
 
 async def in_one_hop(
     engine: AsyncEngine,
-    begin: str,
+    begin: str | None,
     work: Callable[[Connection], Result],
     *,
     set_up: Callable[[sqlite3.Connection], None],
 ) -> Result:
     """Return what ``work`` does in a transaction, which an error undoes; ``set_up`` is called once per connection.
+
+    Where ``begin`` is `None`, each of its statements is on its own, as some have to be.
 
     While another connection has the lock, a new attempt is made as long as the connection's own timeout says. Who
     cancels waits until the thread has undone what it was at.
@@ -57,7 +59,7 @@ class _Hop:
         raw: sqlite3.Connection,
         info: dict[Any, Any],
         set_up: Callable[[sqlite3.Connection], None],
-        begin: str,
+        begin: str | None,
         work: Callable[[Connection], Any],
     ) -> None:
         self._raw = raw
@@ -108,12 +110,14 @@ class _Hop:
     def _attempt(self, engine: Engine) -> Any:
         try:
             self._go_on()
-            self._raw.execute(self._begin)
+            if self._begin is not None:
+                self._raw.execute(self._begin)
             with engine.connect() as connection:
                 self._go_on()
                 result = self._work(connection)
                 self._go_on()
-                self._raw.execute("COMMIT")
+                if self._begin is not None:
+                    self._raw.execute("COMMIT")
             return result
         finally:
             if self._raw.in_transaction:

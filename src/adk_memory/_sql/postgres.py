@@ -47,13 +47,26 @@ from adk_memory._sql.metadata import postgres_condition
 from adk_memory._sql.postgres_add import add
 from adk_memory._sql.postgres_bulk import add_all
 from adk_memory._sql.postgres_find import find
+from adk_memory._sql.postgres_scrub import scrub
 from adk_memory._sql.postgres_sketch import Sketches
-from adk_memory._sql.postgres_text import SEARCH, any_of, every_of, holding, lexeme, lexemes, scope_lexeme, tsquery
+from adk_memory._sql.postgres_text import (
+    SEARCH,
+    any_of,
+    every_of,
+    holding,
+    index_remainders,
+    lexeme,
+    lexemes,
+    scope_lexeme,
+    tsquery,
+)
 from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.tables import EmbeddingRow, EntryRow
+from adk_memory._sql.traces import Traces
 from adk_memory._sql.urls import postgres_url
 from adk_memory.embedding import EmbeddingProvider
+from adk_memory.erasure import ScrubReport
 from adk_memory.errors import ConfigurationError
 from adk_memory.filters import Metadata
 from adk_memory.reranking import Reranker
@@ -159,6 +172,18 @@ class PostgresDialect:
             result = await greenlet_spawn(on_connection)
         await asyncio.sleep(0)  # or the next call of this task would take it before those who wait for a connection
         return result
+
+    async def scrub(self, engine: AsyncEngine, on_progress: Callable[[int, int], None] | None) -> ScrubReport:
+        return await scrub(self, engine, on_progress)
+
+    def traces(self, connection: Connection, sight: Sight) -> Traces:
+        return Traces.of(())  # the files are the server's
+
+    def index_remainders(self, connection: Connection, sight: Sight) -> dict[str, int]:
+        return index_remainders(connection, sight)
+
+    async def file_remainders(self, engine: AsyncEngine, traces: Traces) -> dict[str, int]:
+        return {}
 
     @property
     def scope_of_entries_by_id(self) -> ColumnElement[int]:

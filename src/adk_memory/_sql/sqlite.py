@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, cast
 
 from sqlalchemy import (
@@ -36,15 +37,19 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from adk_memory._ranking import Question, Vector
 from adk_memory._scope import Scope
+from adk_memory._sql import sqlite_proof
 from adk_memory._sql.dialect import Addition, Found, Result, deltas
 from adk_memory._sql.hop import in_one_hop
 from adk_memory._sql.metadata import SQLITE_FUNCTION, sqlite_condition, sqlite_holds
 from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.sqlite_find import find, weightiest
+from adk_memory._sql.sqlite_scrub import scrub
 from adk_memory._sql.tables import ENTRIES, SEARCH_TABLE, TERM_TABLE, EmbeddingRow, EntryRow, entry_fields
+from adk_memory._sql.traces import Traces
 from adk_memory._sql.urls import sqlite_url
 from adk_memory.embedding import EmbeddingProvider
+from adk_memory.erasure import ScrubReport
 from adk_memory.filters import Metadata
 from adk_memory.reranking import Reranker
 
@@ -120,12 +125,27 @@ class SqliteDialect:
         return hash(SqliteDialect)
 
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
-        return await in_one_hop(engine, "BEGIN", work, set_up=_set_up)
+        return await self._hop(engine, "BEGIN", work)
 
     async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         # A transaction that first reads and then writes fails at once, without waiting, if another one wrote
         # in between; so the write lock is taken at the start.
-        return await in_one_hop(engine, "BEGIN IMMEDIATE", work, set_up=_set_up)
+        return await self._hop(engine, "BEGIN IMMEDIATE", work)
+
+    async def scrub(self, engine: AsyncEngine, on_progress: Callable[[int, int], None] | None) -> ScrubReport:
+        return await scrub(partial(self._hop, engine), on_progress)
+
+    def traces(self, connection: Connection, sight: Sight) -> Traces:
+        return sqlite_proof.traces(connection, sight)
+
+    def index_remainders(self, connection: Connection, sight: Sight) -> dict[str, int]:
+        return sqlite_proof.index_remainders(connection, sight)
+
+    async def file_remainders(self, engine: AsyncEngine, traces: Traces) -> dict[str, int]:
+        return await sqlite_proof.file_remainders(partial(self._hop, engine), traces)
+
+    async def _hop(self, engine: AsyncEngine, begin: str | None, work: Callable[[Connection], Result]) -> Result:
+        return await in_one_hop(engine, begin, work, set_up=_set_up)
 
     @property
     def scope_of_entries_by_id(self) -> ColumnElement[int]:

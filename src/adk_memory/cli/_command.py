@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 import shutil
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -119,6 +120,18 @@ def add_owner(parser: argparse.ArgumentParser) -> None:
     """Declare ``--app`` and ``--user``: whose memory it is."""
     parser.add_argument("--app", required=True, metavar="NAME", help="the application that remembers")
     parser.add_argument("--user", required=True, metavar="ID", help="the user whose memory it is")
+
+
+def confirmed(question: Callable[[], str]) -> bool:
+    """Ask at the terminal; to put the question may need a look into the database.
+
+    Raises:
+        UsageError: there is no terminal.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("nothing was erased: without a terminal to ask at, pass --yes")
+    print(one_line(f"{question()} [y/N]"), end=" ", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def database_url(args: argparse.Namespace) -> str:
