@@ -25,6 +25,7 @@ from sqlalchemy import (
     and_,
     any_,
     bindparam,
+    case,
     cast,
     delete,
     exc,
@@ -309,6 +310,12 @@ class PostgresDialect:
         """Return by how many bits a stored sketch differs from a text of bits; NULL where there is none."""
         parameter = select(cast(sketch, postgresql.BIT(varying=True))).scalar_subquery()
         return EmbeddingRow.sketch.op(self._operator("<~>"), return_type=Float())(parameter)
+
+    def distance_in_index(self, vector: Any, dimensions: int, prepared: ColumnElement[bool]) -> Any:
+        """Return the distance by which an HNSW index sorts; its parameter is made once ``prepared`` is."""
+        parameter = select(case((prepared, self._halfvec(vector)))).scalar_subquery()
+        stored = cast(EmbeddingRow.vector, HalfVector(self._vector_schema, dimensions))
+        return stored.op(self._operator("<=>"), return_type=Float())(parameter)
 
     def _operator(self, name: str) -> str:
         return f"OPERATOR({_quoted(self._vector_schema or 'public')}.{name})"

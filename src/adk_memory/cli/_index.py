@@ -116,7 +116,7 @@ INDEX = Command(
     add_arguments=_add_arguments,
     run=_index,
     details="""\
-No search needs one, and none uses one yet: the nearest vectors of a user are
-found by sketches of them. Statements of your own can use it. Every vector that
-is added later costs about a millisecond more.""",
+It is for users with very many memories: searches with more than 200,000
+entries in sight then ask the index, all others sketches of the vectors as
+before. Every vector that is added later costs about a millisecond more.""",
 )
