@@ -47,8 +47,18 @@ from adk_memory._sql.postgres_add import add
 from adk_memory._sql.postgres_bulk import add_all
 from adk_memory._sql.postgres_find import find
 from adk_memory._sql.postgres_sketch import Sketches
-from adk_memory._sql.postgres_text import SEARCH, any_of, every_of, holding, lexeme, lexemes, scope_lexeme, tsquery
-from adk_memory._sql.scope import Sight, count
+from adk_memory._sql.postgres_text import (
+    SEARCH,
+    any_of,
+    every_of,
+    holding,
+    lexeme,
+    lexemes,
+    scope_lexeme,
+    tsquery,
+    wrong_lexemes,
+)
+from adk_memory._sql.scope import Sight, count, everyones
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.tables import EmbeddingRow, EntryRow
 from adk_memory._sql.urls import postgres_url
@@ -225,12 +235,22 @@ class PostgresDialect:
         best_first = (weighed.desc(), SEARCH.c.entry_id)
         return sight.narrow(found, SEARCH.c.entry_id).order_by(*best_first).limit(limit)
 
-    def with_terms(self, entries: Select[Any]) -> Select[Any]:
+    def with_terms(self, entries: Select[Any], *, outer: bool = False) -> Select[Any]:
         same = and_(SEARCH.c.scope_id == EntryRow.scope_id, SEARCH.c.entry_id == EntryRow.id)
-        return entries.add_columns(SEARCH.c.terms).join(SEARCH, same)
+        return entries.add_columns(SEARCH.c.terms).join(SEARCH, same, isouter=outer)
 
     def read_terms(self, stored: str, scope_id: int) -> list[str]:
         return stored.split(" ")
+
+    def stray_index_entries(self) -> Select[Any]:
+        its_entry = everyones(EntryRow.id).where(
+            EntryRow.scope_id == SEARCH.c.scope_id, EntryRow.id == SEARCH.c.entry_id
+        )
+        return select(func.count()).select_from(SEARCH).where(~its_entry.exists())
+
+    @property
+    def own_checks(self) -> Sequence[Callable[[Connection], int]]:
+        return (wrong_lexemes,)
 
     def check_vectors(self, connection: Connection) -> None:
         kind, schema = connection.execute(_VECTOR_COLUMN).one()
