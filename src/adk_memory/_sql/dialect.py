@@ -97,15 +97,15 @@ class Dialect(Protocol):
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         """Call ``work``, each of whose statements sees, or changes, a state of the database by itself.
 
-        It may be called again where a connection turns out to be lost.
+        It may be called again where a connection turns out to be lost, or where the database undid a statement.
         """
         ...
 
     async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         """Call ``work`` in a transaction that is committed at its end, and undone by an error.
 
-        It may be called again where the connection turns out to be lost, or locked, before the commit; whoever does not
-        learn whether that was done gets a StorageUnavailableError.
+        It may be called again where the connection turns out to be lost, or locked, before the commit, or where the
+        database undid the transaction; whoever does not learn whether that was done gets a StorageUnavailableError.
         """
         ...
 

@@ -61,6 +61,7 @@ from adk_memory._sql.postgres_text import (
 from adk_memory._sql.scope import Sight, count, everyones
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.tables import EmbeddingRow, EntryRow
+from adk_memory._sql.undone import until_kept
 from adk_memory._sql.urls import postgres_url
 from adk_memory.embedding import EmbeddingProvider
 from adk_memory.errors import ConfigurationError
@@ -124,9 +125,16 @@ class PostgresDialect:
         self._sketches = Sketches()
 
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
-        return await self._on_connection(engine, "AUTOCOMMIT", work)
+        # Where a statement is undone, the database's own level is a strict one, at which of those that meet only one
+        # gets through; in a transaction they wait for each other.
+        return await until_kept(
+            partial(self._in_transaction, engine, work), first=partial(self._on_connection, engine, "AUTOCOMMIT", work)
+        )
 
     async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+        return await until_kept(partial(self._in_transaction, engine, work))
+
+    async def _in_transaction(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         committing = False
 
         def transaction(connection: Connection) -> Result:
