@@ -40,7 +40,9 @@ class CheapEmbedder:
 
 
 class Life:
-    """Does one random thing after the other, and tells ``note`` of each, before and after."""
+    """Does one thing after the other, and tells ``note`` of each, before and after."""
+
+    KINDS = ("grow", "replace", "alone", "erase", "forget", "many", "leave")
 
     def __init__(self, name: str, chance: random.Random, note: Callable[[str], None]) -> None:
         self._name = name
@@ -50,18 +52,10 @@ class Life:
         self._state: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._done = 0
 
-    async def step(self, service: MemoryService) -> None:
-        doings = (
-            self._grow,
-            self._grow,
-            self._replace,
-            self._alone,
-            self._erase,
-            self._forget,
-            self._many,
-            self._leave,
-        )
-        sets, call = self._chance.choice(doings)(service)
+    async def step(self, service: MemoryService, kind: str | None = None) -> None:
+        """Do something of a kind, or of a random one."""
+        prepare = getattr(self, f"_{kind or self._chance.choice(self.KINDS)}")
+        sets, call = prepare(service)
         self._note(json.dumps({"life": self._name, "begins": self._done, "sets": sets}))
         await call
         self._note(json.dumps({"life": self._name, "ends": self._done}))
