@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from conftest import migrate
+from postgres_server import OwnServer, own_postgres
 
 
 @pytest.fixture
@@ -18,3 +21,10 @@ def url(request: pytest.FixtureRequest) -> str:
     name = "migrated_postgres_url" if request.param == "postgresql" else "migrated_sqlite_url"
     found: str = request.getfixturevalue(name)
     return found
+
+
+@pytest.fixture(scope="package")
+def own_server() -> Iterator[OwnServer]:
+    """A Postgres server that tests may stop, start and fill."""
+    with own_postgres() as server:
+        yield server
