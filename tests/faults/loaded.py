@@ -1,12 +1,14 @@
 """A script: a process whose tasks write, search and erase on the database at a URL, which other processes use too.
 
 Arguments: the URL, the name of the process, how many tasks, for how many seconds, and how many connections. It prints
-``ready`` and waits for a line; in the end it prints how many calls it made, then each session that is to be kept.
+``ready`` and waits for a line; in the end it prints how many calls it made, how many transactions the database undid
+in favour of others, and each session that is to be kept.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import time
 
@@ -19,6 +21,15 @@ APP = "app"
 SHARED = "shared"
 """The user to whom all processes write."""
 ENTRIES = 3
+
+
+class Counter(logging.Handler):
+    """Counts what it is told of."""
+
+    count = 0
+
+    def emit(self, _record: logging.LogRecord) -> None:
+        self.count += 1
 
 
 async def write(service: MemoryService, process: str, task: int, end: float, kept: list[str]) -> int:
@@ -47,6 +58,9 @@ async def write(service: MemoryService, process: str, task: int, end: float, kep
 
 async def main(url: str, process: str, tasks: int, seconds: float, pool: int) -> None:
     kept: list[str] = []
+    undone, logger = Counter(), logging.getLogger("adk_memory._sql.undone")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(undone)
     # On SQLite the product's own engine, with its settings.
     if url.startswith("sqlite"):
         engine = open_engine(url)
@@ -59,7 +73,7 @@ async def main(url: str, process: str, tasks: int, seconds: float, pool: int) ->
         end = time.monotonic() + seconds
         calls = await asyncio.gather(*[write(service, process, task, end, kept) for task in range(tasks)])
     await engine.dispose()
-    print(sum(calls), *kept, sep="\n")
+    print(sum(calls), undone.count, *kept, sep="\n")
 
 
 if __name__ == "__main__":

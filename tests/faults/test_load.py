@@ -49,9 +49,11 @@ async def many_writers(url: str, tasks: int, seconds: float) -> None:
     outputs = await asyncio.gather(*[asyncio.to_thread(finish, process, seconds + 120) for process in started])
     took = time.monotonic() - began
 
-    calls = sum(int(output.splitlines()[0]) for output in outputs)
-    kept = {name for output in outputs for name in output.splitlines()[1:]}
-    print(f"\n{calls} calls of {PROCESSES * tasks} tasks in {took:.1f} s, none failed; {len(kept)} sessions are kept")
+    calls, undone = (sum(int(output.splitlines()[line]) for output in outputs) for line in (0, 1))
+    kept = {name for output in outputs for name in output.splitlines()[2:]}
+    print(
+        f"\n{calls} calls of {PROCESSES * tasks} tasks in {took:.1f} s, none failed; {undone} were undone and repeated"
+    )
     assert len(kept) >= PROCESSES * tasks
     async with looking(url) as connection:
         statement = f"""
