@@ -124,7 +124,10 @@ class CancelledAt:
                 thrown = error
 
 
-TIMES = pytest.mark.parametrize("times", [1, 2, 3])
+TIMES = pytest.mark.parametrize(
+    "times", [pytest.param(1, marks=pytest.mark.heavy), 2, pytest.param(3, marks=pytest.mark.heavy)]
+)
+"""So many awaits, one after the other, are cancelled: what tidies up after one is cancelled too."""
 
 
 @TIMES
@@ -140,7 +143,7 @@ async def test_so_it_may_where_the_pool_resets_no_connection(migrated_sqlite_url
 
 
 @pytest.mark.heavy
-@TIMES
+@pytest.mark.parametrize("times", [1, 2, 3])
 async def test_a_call_may_be_cancelled_at_each_of_its_awaits_on_postgres(
     migrated_postgres_url: str, times: int
 ) -> None:
