@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 
 import pytest
 from sqlalchemy import text
 
-from adk_memory import MemoryEntry, SessionEntries, open_memory
+from adk_memory import MemoryEntry, MemoryService, SessionEntries, open_memory
 from adk_memory._sql import walking
 from adk_memory._sql.integrity import FAULTS
 from adk_memory.cli import main
 from adk_memory.testing import ToyEmbedder
 from faults.sound import assert_sound, faults_of
+from faults.workload import WITH_VECTORS, CheapEmbedder, Life, assert_kept
 from field_reports.calls import APP, USER, remember
 from field_reports.tables import looking
 
@@ -71,6 +73,26 @@ async def test_a_store_that_was_used_has_no_faults(url: str, monkeypatch: pytest
     await fill(url)
 
     await assert_sound(url)
+
+
+async def test_who_writes_meanwhile_is_no_fault(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walking, "_ENTRIES_PER_STEP", 5)
+    notes: list[str] = []
+
+    async def live(service: MemoryService, number: int) -> None:
+        life = Life(f"{WITH_VECTORS} {number}", random.Random(number), notes.append)
+        while not checked.is_set():
+            await life.step(service)
+
+    checked = asyncio.Event()
+    async with open_memory(url, embedder=CheapEmbedder()) as service:
+        living = asyncio.gather(*(live(service, number) for number in range(4)))
+        for _ in range(6):
+            assert await faults_of(url) == {}
+        checked.set()
+        await living
+    assert len(notes) > 50
+    await assert_kept(url, notes)
 
 
 def _cases() -> list[tuple[str, str, dict[str, int]]]:

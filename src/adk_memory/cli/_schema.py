@@ -128,8 +128,9 @@ CHECK = Command(
     add_arguments=_add_arguments_of_check,
     run=_check,
     details="""\
-Exit codes: 0 ok, 1 the thorough check found faults, 3 the tables are missing, 4 they are older than this version,
-5 they are newer, 6 the database can't be reached.""",
+Exit codes: 0 ok, 1 the thorough check found faults, 3 the tables are missing,
+4 they are older than this version, 5 they are newer, 6 the database can't be
+reached.""",
 )
 REINDEX = Command(
     name="reindex",
