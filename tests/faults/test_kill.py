@@ -17,8 +17,8 @@ from field_reports.tables import looking
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="writers are forked here")
 
-LONGEST_LIFE = 0.5
-"""In seconds; a writer needs about a fifth of one to begin."""
+LONGEST_LIFE = 0.3
+"""In seconds, from the first acknowledged write."""
 
 
 async def kill_writers(url: str, folder: Path, kills: int) -> None:
@@ -42,7 +42,7 @@ async def kill_writers(url: str, folder: Path, kills: int) -> None:
     in_the_middle, stored = await assert_kept(url, notes.read_text().splitlines())
     doings = notes.read_text().count('"ends"')
     print(f"\n{kills} killed, after {doings} doings: {in_the_middle} were cut off, of which {stored} were stored")
-    assert doings > kills
+    assert doings > kills / 2
     assert in_the_middle > kills / 3
 
 
