@@ -67,7 +67,7 @@ def sessions(count: int, user: str = "ana") -> Iterator[SessionEntries]:
 
 async def rows(service: MemoryService) -> dict[str, list[Any]]:
     assert isinstance(service, SqlMemoryService)
-    async with service._engine.connect() as connection:
+    async with service._database._engine.connect() as connection:
         statements = ROWS | {"index": INDEX[service._dialect.name]}
         return {name: [tuple(row) for row in await connection.execute(text(sql))] for name, sql in statements.items()}
 

@@ -7,6 +7,7 @@ from adk_memory._sql.postgres import PostgresMemoryService
 from adk_memory._sql.sqlite import SqliteMemoryService
 from adk_memory._validation import validate_project_id
 from adk_memory.adapter import MemoryServiceAdapter
+from adk_memory.context import recall_context, remembering
 from adk_memory.embedding import EmbeddingProvider
 from adk_memory.errors import (
     AdkMemoryError,
@@ -73,5 +74,7 @@ __all__ = [
     "Time",
     "ValidationError",
     "open_memory",
+    "recall_context",
+    "remembering",
     "validate_project_id",
 ]

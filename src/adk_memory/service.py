@@ -5,17 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from contextlib import aclosing
-from typing import Literal, Self
+from typing import Literal
 
 from adk_memory._bulk import batches
 from adk_memory._validation import DEFAULT_LIMIT, DEFAULT_PAGE, validate_id
 from adk_memory.errors import OperationNotSupportedError, ProjectScopingNotSupportedError, ValidationError
 from adk_memory.filters import Filter
+from adk_memory.maintenance import MaintainedService
 from adk_memory.types import (
     ALL_PROJECTS,
     AllProjects,
     Existing,
-    HealthReport,
     Memory,
     MemoryEntry,
     Page,
@@ -25,7 +25,7 @@ from adk_memory.types import (
 )
 
 
-class MemoryService(ABC):
+class MemoryService(MaintainedService, ABC):
     """Long-term memory of many users, kept by ``(app_name, user_id, project_id or none)``.
 
     **Scope.** Reading with ``project_id=None`` sees the global entries only; with ``"A"`` the global entries and
@@ -42,47 +42,11 @@ class MemoryService(ABC):
     raises `OperationNotSupportedError`. Operations of a database raise `StorageError` and `SchemaError`.
 
     **Life.** A service is an async context manager; leaving it calls `close`. It may be used by many tasks of one
-    event loop at once.
+    event loop at once. What an operator calls is in `MaintainedService`.
     """
 
     supports_project_scoping: bool = False
     """Whether this backend keeps projects apart."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_exc_info: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Release what the service opened itself; calling it again does nothing."""
-
-    async def migrate(self) -> None:
-        """Create the tables, or bring them and the keyword index to this version; safe from several processes at once.
-
-        A backend without a schema has nothing to do.
-        """
-
-    async def schema_version(self) -> str | None:
-        """Return the revision of the tables, or `None` where there are none."""
-        return None
-
-    async def reindex(
-        self, *, from_scratch: bool = False, on_progress: Callable[[int, int], None] | None = None
-    ) -> int:
-        """Make the keyword index anew from the texts of all entries; return how many this call indexed.
-
-        Others may search and write meanwhile. It may be interrupted at any time; the next call goes on from there.
-        Several calls at once share the work. ``on_progress`` is called with the number of entries that are done and
-        of all. With ``from_scratch=True`` the index is emptied first, as a damaged one needs; entries are found by
-        their words again one after the other.
-
-        A backend without a stored index has nothing to do, and returns 0.
-
-        Raises:
-            SchemaTooNewError: a newer version made the index.
-        """
-        return 0
 
     # Writing
 
@@ -287,15 +251,6 @@ class MemoryService(ABC):
         Very many go in parts, as in `delete_session`.
         """
         raise self._refusal("delete_user")
-
-    async def health_check(self) -> HealthReport:
-        """Reach the backend and say what it is.
-
-        Raises:
-            StorageUnavailableError: it could not be reached.
-            SchemaError: its tables are not what this version needs.
-        """
-        raise self._refusal("health_check")
 
     # The project-named forms
 

@@ -30,8 +30,10 @@ BROKEN: Final = {
         widened = request.model_copy(update={"project_id": "B" if request.project_id else None})
         return await super().search(widened)""",
     "a user sees other users": """
-    def _rows(self, scope, *matches):
-        return (row for user in list(self._users) for row in super(Service, self)._rows(
+    def __init__(self, **options):
+        super().__init__(**options)
+        rows, of = self._rows, self._rows.of
+        rows.of = lambda scope, *matches: (row for user in list(rows._users) for row in of(
             type(scope)(*user, scope.projects), *matches))""",
     "a list of a project leaves out the global entries": """
     async def list_recent(self, app_name, user_id, limit=10, *, project_id=ALL_PROJECTS, **options):

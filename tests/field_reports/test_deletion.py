@@ -271,7 +271,7 @@ async def test_f33_an_erasure_whose_confirmation_was_lost_is_not_said_to_have_er
 ) -> None:
     service = PostgresMemoryService(migrated_postgres_url)
     await remember(service, "zanzibar")
-    dialect: Any = service._engine.sync_engine.dialect
+    dialect: Any = service._database._engine.sync_engine.dialect
     commit = dialect.do_commit
 
     def commit_and_lose_the_reply(connection: Any) -> None:

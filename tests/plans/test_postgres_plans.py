@@ -63,7 +63,7 @@ def _made(url: str, users: dict[str, int]) -> Store:
         async with PostgresMemoryService(url, embedder=ToyEmbedder(384)) as memory:
             texts = [f"rare{number} common{number % 4}" for number in range(SAMPLE)]
             await memory.add_session(APP, "model", "model", [MemoryEntry(text) for text in texts])
-            async with memory._engine.begin() as connection:
+            async with memory._database._engine.begin() as connection:
                 for user, count in users.items():
                     named = fingerprint(Scope.reading(APP, user, None), None)
                     values = {"fingerprint": named, "app": APP, "user": user, "count": count, "sample": SAMPLE}
@@ -113,16 +113,16 @@ async def _steps(store: Store, user: str, mode: Mode, planning: str) -> list[Ste
         # The first search of a service asks for its model beforehand.
         request = SearchRequest("rare7 rare11", APP, user, mode=mode)
         await memory.search(request)
-        event.listen(memory._engine.sync_engine, "before_cursor_execute", note)
+        event.listen(memory._database._engine.sync_engine, "before_cursor_execute", note)
         response = await memory.search(request)
-        event.remove(memory._engine.sync_engine, "before_cursor_execute", note)
+        event.remove(memory._database._engine.sync_engine, "before_cursor_execute", note)
         assert response.approximate == (mode != "keyword" and store.sizes[user] > 5_000)
         async with _connected(memory) as connection:
             return await plan(connection, sent[0], planning)
 
 
 def _connected(memory: PostgresMemoryService) -> AsyncConnection:
-    return memory._engine.connect()
+    return memory._database._engine.connect()
 
 
 def _holds(steps: list[Step], size: int, mode: Mode) -> None:

@@ -64,7 +64,7 @@ def statements(memory: PostgresMemoryService) -> Iterator[list[str]]:
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         sent.append(statement)
 
-    engine = memory._engine.sync_engine
+    engine = memory._database._engine.sync_engine
     event.listen(engine, "before_cursor_execute", note)
     yield sent
     event.remove(engine, "before_cursor_execute", note)

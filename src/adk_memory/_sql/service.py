@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, select, true
@@ -18,14 +16,13 @@ from adk_memory._paging import Place, cursor, place_of
 from adk_memory._records import session_records, single_record
 from adk_memory._scope import Scope
 from adk_memory._sql.bulk import batch_of
-from adk_memory._sql.dialect import Dialect, Result, chunks
+from adk_memory._sql.database import Database
+from adk_memory._sql.dialect import Dialect, chunks
 from adk_memory._sql.erasing import entries_with_every_word, erase, erase_some
-from adk_memory._sql.failures import translated
 from adk_memory._sql.filtering import condition
 from adk_memory._sql.listing import entries_in_sight, newest_first
-from adk_memory._sql.models import known_model, register_model
 from adk_memory._sql.recall import recall
-from adk_memory._sql.reindexing import index_is_outdated, reindex, reindex_outdated
+from adk_memory._sql.reindexing import reindex, reindex_outdated
 from adk_memory._sql.scope import GLOBAL_KEY, look
 from adk_memory._sql.storing import Storage
 from adk_memory._sql.tables import EntryRow
@@ -33,13 +30,13 @@ from adk_memory._sql.writing import Batch
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
+    validate_flag,
     validate_id,
     validate_limit,
     validate_project_id,
     validate_query,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider
-from adk_memory.errors import StorageError
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
@@ -56,8 +53,6 @@ from adk_memory.types import (
     SessionEntries,
 )
 
-_logger = logging.getLogger(__name__)
-
 
 class SqlMemoryService(MemoryService):
     """Keeps entries in a SQL database; what is special about one is its dialect's business."""
@@ -73,48 +68,41 @@ class SqlMemoryService(MemoryService):
         embedder: EmbeddingProvider | None,
         reranker: Reranker | None,
     ) -> None:
-        self._engine = engine
         self._dialect = dialect
-        self._owns_engine = owns_engine
         self._embedder = None if embedder is None else Embedder(embedder)
-        self._storage = Storage(dialect, self._embedder, run=self._run, transact=self._transact)
+        self._database = Database(engine, dialect, self._embedder, owns_engine=owns_engine)
+        self._storage = Storage(self._database, self._embedder)
         self._reranking = Reranking(reranker)
-        self._ready = False
-        self._index_outdated = False
-        self._model_id: int | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def close(self) -> None:
-        if self._owns_engine:
-            await (await self._engine_of_this_loop()).dispose()
+        await self._database.close()
 
     async def migrate(self) -> None:
-        self._ready = False
-        self._model_id = None
-        engine = await self._engine_of_this_loop()
+        self._database.look_again()
+        engine = await self._database.engine()
         await migrate.upgrade(engine)
         await reindex_outdated(engine, self._dialect)
 
     async def schema_version(self) -> str | None:
-        return await migrate.current(await self._engine_of_this_loop())
+        return await migrate.current(await self._database.engine())
 
     async def reindex(
         self, *, from_scratch: bool = False, on_progress: Callable[[int, int], None] | None = None
     ) -> int:
-        engine = await self._engine_of_this_loop()
+        engine = await self._database.engine()
         await migrate.require_head(engine)
-        self._ready = False
+        self._database.look_again()
         return await reindex(engine, self._dialect, from_scratch=from_scratch, on_progress=on_progress)
 
     async def health_check(self) -> HealthReport:
-        self._ready = False
-        await self._run(lambda connection: connection.scalar(select(1)))
+        self._database.look_again()
+        await self._database.run(lambda connection: connection.scalar(select(1)))
         model = None if self._embedder is None else self._embedder.model
         return HealthReport(
             backend=self._dialect.name,
             schema_version=migrate.HEAD,
             embedding_model=model,
-            index_outdated=self._index_outdated,
+            index_outdated=self._database.index_outdated,
         )
 
     async def add_session(
@@ -131,7 +119,7 @@ class SqlMemoryService(MemoryService):
         validate_id("session_id", session_id)
         ids, records = session_records(entries, session_id, project_id, existing)
         if records or existing == "replace":
-            await self._store([Batch(scope, project_id, session_id, records, existing)])
+            await self._storage.store([Batch(scope, project_id, session_id, records, existing)])
         return ids
 
     async def add_entry(
@@ -145,11 +133,11 @@ class SqlMemoryService(MemoryService):
     ) -> str:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         record = single_record(entry, existing)
-        await self._store([Batch(scope, project_id, GLOBAL_KEY, [record], existing)])
+        await self._storage.store([Batch(scope, project_id, GLOBAL_KEY, [record], existing)])
         return record.id
 
     async def _add_batch(self, items: Sequence[SessionEntries], existing: Literal["update", "keep"]) -> None:
-        await self._store([batch_of(item, existing) for item in items])
+        await self._storage.store([batch_of(item, existing) for item in items])
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         return await self._reranking.search(request, self._search)
@@ -161,13 +149,13 @@ class SqlMemoryService(MemoryService):
             return SearchResponse(mode=mode)
 
         def work(connection: Connection) -> SearchResponse:
-            model_id = self._known_model(connection)
+            model_id = self._database.known_model(connection)
             return recall(
                 connection, self._dialect, scope, question, model_id, passing=passing, explain=request.explain
             )
 
         passing = self._condition(request.filter)
-        response = await self._run(work)
+        response = await self._database.run(work)
         return response.model_copy(update={"partial": True}) if partial else response
 
     async def get(self, app_name: str, user_id: str, entry_id: str, *, project_id: str | None = None) -> Memory | None:
@@ -186,7 +174,8 @@ class SqlMemoryService(MemoryService):
         filter: Filter | None = None,
     ) -> list[Memory]:
         scope = Scope.reading(app_name, user_id, project_id)
-        return await self._latest(scope, self._condition(validate_filter(filter)), validate_limit(limit))
+        limit, filter = validate_limit(limit), validate_filter(filter)
+        return await self._latest(scope, self._condition(filter), limit)
 
     async def list_page(
         self,
@@ -201,6 +190,7 @@ class SqlMemoryService(MemoryService):
     ) -> Page:
         scope = Scope.reading(app_name, user_id, project_id)
         limit, filter = validate_limit(limit, DEFAULT_PAGE), validate_filter(filter)
+        validate_flag("with_total", with_total)
         place = place_of(after, scope, filter)
         passing = self._condition(filter)
 
@@ -209,7 +199,7 @@ class SqlMemoryService(MemoryService):
             total = entries_in_sight(connection, sight) if with_total else None
             return *newest_first(connection, sight, limit, place), total
 
-        memories, end, total = await self._run(work)
+        memories, end, total = await self._database.run(work)
         following = None if end is None else cursor(end, scope, filter)
         return Page(memories=tuple(memories), next=following, total=total)
 
@@ -229,6 +219,7 @@ class SqlMemoryService(MemoryService):
     ) -> int:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         words = _analysis.required_words(validate_query(query))
+        validate_flag("dry_run", dry_run)
 
         def work(connection: Connection) -> int:
             sight = look(connection, scope, lock=not dry_run)
@@ -237,7 +228,7 @@ class SqlMemoryService(MemoryService):
                 erase(connection, self._dialect, sight, self._dialect.among(EntryRow.id, ids))
             return len(row_ids)
 
-        return await (self._run(work) if dry_run else self._transact(work))
+        return await (self._database.run(work) if dry_run else self._database.transact(work))
 
     async def delete_session(
         self,
@@ -257,26 +248,12 @@ class SqlMemoryService(MemoryService):
     async def delete_user(self, app_name: str, user_id: str) -> int:
         return await self._erase(Scope.erasing(app_name, user_id, ALL_PROJECTS), true(), scopes_too=True)
 
-    async def _store(self, batches: Sequence[Batch]) -> None:
-        model_id = await self._registered_model()
-        await self._storage.store(batches, model_id)
-        if model_id is not None:
-            await self._tend(model_id)
-
-    async def _tend(self, model_id: int) -> None:
-        try:
-            async with translated():
-                await self._dialect.tend(await self._make_ready(), model_id)
-        except StorageError as error:
-            # What was to be stored is stored, and searches are right without this.
-            _logger.warning("the sketches of vectors are not up to date, which makes searches slower: %s", error)
-
     async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
         def work(connection: Connection) -> list[Memory]:
             memories, _ = newest_first(connection, look(connection, scope).narrowed(passing), limit)
             return memories
 
-        return await self._run(work)
+        return await self._database.run(work)
 
     def _condition(self, filter: Filter | None) -> ColumnElement[bool] | None:
         return None if filter is None else condition(filter, self._dialect)
@@ -292,51 +269,8 @@ class SqlMemoryService(MemoryService):
         erased = 0
         while True:
             started = time.monotonic()
-            some, all_of_them = await self._transact(work)
+            some, all_of_them = await self._database.transact(work)
             erased += some
             if all_of_them:
                 return erased
             await asyncio.sleep(time.monotonic() - started)  # others, who wait for the lock, have their turn
-
-    def _known_model(self, connection: Connection) -> int | None:
-        """Return the number of the configured model; `None` without one, or where no vector of it was stored yet."""
-        if self._embedder is not None and self._model_id is None:
-            self._model_id = known_model(connection, self._embedder)
-        return self._model_id
-
-    async def _registered_model(self) -> int | None:
-        """Return the number of the configured model, which has one from now on; `None` without one."""
-        if self._embedder is not None and self._model_id is None:
-            register = partial(register_model, dialect=self._dialect, embedder=self._embedder)
-            self._model_id = await self._transact(register)
-        return self._model_id
-
-    async def _run(self, work: Callable[[Connection], Result]) -> Result:
-        async with translated():
-            return await self._dialect.run(await self._make_ready(), work)
-
-    async def _transact(self, work: Callable[[Connection], Result]) -> Result:
-        async with translated():
-            return await self._dialect.transact(await self._make_ready(), work)
-
-    async def _make_ready(self) -> AsyncEngine:
-        """Before the first statement: see that the tables, and the index in them, are what this version needs."""
-        engine = await self._engine_of_this_loop()
-        if self._ready:
-            return engine
-        await migrate.require_head(engine)
-        outdated = await self._dialect.run(engine, index_is_outdated)
-        if outdated and not self._index_outdated:
-            _logger.warning("the keyword index is not of this version in all parts: run adk-memory reindex")
-        self._index_outdated = outdated
-        if self._embedder is not None:
-            await self._dialect.run(engine, self._dialect.check_vectors)
-        self._ready = True
-        return engine
-
-    async def _engine_of_this_loop(self) -> AsyncEngine:
-        """Return the engine, without the pooled connections of an event loop before this one if they need theirs."""
-        last, self._loop = self._loop, asyncio.get_running_loop()
-        if self._owns_engine and self._dialect.connections_need_their_loop and last not in (None, self._loop):
-            await self._engine.dispose(close=False)  # closing them would need their loop too
-        return self._engine

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
 
 from sqlalchemy import Connection
 
 from adk_memory._ranking import Vector
 from adk_memory._sql.bulk import ScopesErasedError, claim_all, look_at_all, plan_all, store_all
-from adk_memory._sql.dialect import Dialect, Result
+from adk_memory._sql.database import Database
+from adk_memory._sql.failures import translated
 from adk_memory._sql.reindexing import refuse_newer
 from adk_memory._sql.scope import claim, look
 from adk_memory._sql.writing import Batch, Plan, plan, store
 from adk_memory.embedding import Embedder
+from adk_memory.errors import StorageError
+
+_logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 2
 """So often entries are added by what was seen without a lock, before the scope is locked for it."""
-
-
-class Run(Protocol):
-    """How the service runs work on a connection, in a transaction or without."""
-
-    def __call__(self, work: Callable[[Connection], Result]) -> Awaitable[Result]: ...
 
 
 class _MissingVectorsError(Exception):
@@ -37,45 +35,55 @@ class _MissingVectorsError(Exception):
 class Storage:
     """Writes batches; what has to be embedded for them is embedded outside of any transaction."""
 
-    def __init__(self, dialect: Dialect, embedder: Embedder | None, *, run: Run, transact: Run) -> None:
-        self._dialect = dialect
+    def __init__(self, database: Database, embedder: Embedder | None) -> None:
+        self._database = database
+        self._dialect = database.dialect
         self._embedder = embedder
-        self._run = run
-        self._transact = transact
 
-    async def store(self, batches: Sequence[Batch], model_id: int | None) -> None:
+    async def store(self, batches: Sequence[Batch]) -> None:
         """Write batches, of which no two are of one session, or hold the same entry, in one transaction."""
+        model_id = await self._database.registered_model()
         match batches:
             case [batch]:
                 await self._store_one(batch, model_id)
             case _:
                 await self._store_many(batches, model_id)
+        if model_id is not None:
+            await self._tend(model_id)
+
+    async def _tend(self, model_id: int) -> None:
+        try:
+            async with translated():
+                await self._dialect.tend(await self._database.ready(), model_id)
+        except StorageError as error:
+            # What was to be stored is stored, and searches are right without this.
+            _logger.warning("the sketches of vectors are not up to date, which makes searches slower: %s", error)
 
     async def _store_one(self, batch: Batch, model_id: int | None) -> None:
         vectors: dict[str, Vector | None] = {}
         if self._embedder is not None or self._dialect.plans_ahead:
             for _ in range(_ATTEMPTS):
-                planned = await self._run(partial(self._plan, batch=batch, model_id=model_id))
+                planned = await self._database.run(partial(self._plan, batch=batch, model_id=model_id))
                 vectors |= await self._embedded(self._missing([planned], vectors))
                 by_id = self._by_id(planned, vectors)
                 if not self._dialect.plans_ahead or not planned.only_adds(by_id):
                     break
                 addition = planned.addition(by_id)
-                if not addition.entries or await self._run(partial(self._dialect.add, addition=addition)):
+                if not addition.entries or await self._database.run(partial(self._dialect.add, addition=addition)):
                     return
         await self._store_locked(partial(self._store, batch=batch, model_id=model_id), vectors)
 
     async def _store_many(self, batches: Sequence[Batch], model_id: int | None) -> None:
         vectors: dict[str, Vector | None] = {}
         if self._embedder is not None:
-            plans = await self._run(partial(self._plan_all, batches=batches, model_id=model_id))
+            plans = await self._database.run(partial(self._plan_all, batches=batches, model_id=model_id))
             vectors = await self._embedded(self._missing(plans, vectors))
         await self._store_locked(partial(self._store_all, batches=batches, model_id=model_id), vectors)
 
     async def _store_locked(self, work: Callable[..., None], vectors: dict[str, Vector | None]) -> None:
         while True:
             try:
-                return await self._transact(partial(work, vectors=vectors))
+                return await self._database.transact(partial(work, vectors=vectors))
             except ScopesErasedError:
                 continue
             except _MissingVectorsError as missing:

@@ -1,0 +1,145 @@
+"""The rows of the in-memory backend: the entries of all users, in order of arrival."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import count
+
+from adk_memory import _analysis
+from adk_memory._ranking import Candidate, Vector
+from adk_memory._records import Record, session_passages
+from adk_memory._scope import Scope
+from adk_memory._validation import JsonValue, microseconds
+from adk_memory.embedding import Embedder
+from adk_memory.filters import Filter
+from adk_memory.types import Existing, Memory
+
+
+@dataclass(slots=True)
+class Row:
+    arrival: int
+    project_id: str | None
+    session_id: str | None
+    record: Record
+    position: int
+    terms: list[str]
+    vector: Vector | None = None
+
+    @property
+    def author(self) -> str:
+        return self.record.author
+
+    @property
+    def timestamp(self) -> datetime:
+        return self.record.timestamp
+
+    @property
+    def metadata(self) -> dict[str, JsonValue]:
+        metadata: dict[str, JsonValue] = json.loads(self.record.metadata)
+        return metadata
+
+    def candidate(self, filter: Filter | None) -> Candidate:
+        return Candidate(
+            id=self.arrival,
+            instant=microseconds(self.record.timestamp),
+            session=None if self.session_id is None else (self.project_id, self.session_id),
+            position=self.position,
+            author=_analysis.name_words(self.record.author),
+            terms=self.terms,
+            passes=filter is None or filter.passes(self),
+        )
+
+    def memory(self, score: float | None = None, explanation: dict[str, float] | None = None) -> Memory:
+        return self.record.memory(self.session_id, self.project_id, score, explanation)
+
+
+class Rows:
+    """All rows. Nothing awaits between a look at them and a change of them: each change is atomic."""
+
+    def __init__(self, embedder: Embedder | None) -> None:
+        self._embedder = embedder
+        self._users: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+        self._arrivals = count(1)
+
+    async def store(
+        self,
+        scope: Scope,
+        project_id: str | None,
+        session_id: str | None,
+        records: list[Record],
+        existing: Existing,
+    ) -> None:
+        def in_session(row: Row) -> bool:
+            return row.session_id == session_id
+
+        vectors: dict[str, Vector | None] = {}
+        passages: dict[str, str] = {}
+        while True:
+            session = {row.record.id: row for row in self.of(scope, in_session)}
+            if self._embedder is None:
+                break
+            passages = self._passages({} if existing == "replace" else session, records, turns=session_id is not None)
+            missing = [
+                passages[record.id]
+                for record in records
+                if record.id in passages
+                and passages[record.id] not in vectors
+                and _needs_vector(record, session.get(record.id), existing)
+            ]
+            if not missing:
+                break
+            vectors |= await self._embedder.passages(missing)
+        if existing == "replace":
+            kept = {record.id for record in records}
+            self.erase(scope, lambda row: in_session(row) and row.record.id not in kept)
+        rows = self._users[scope.app_name, scope.user_id] if records else []
+        position = max((row.position for row in self.of(scope, in_session)), default=0)
+        for record in records:
+            row = session.get(record.id)
+            if row is None:
+                position += 1
+                row = Row(next(self._arrivals), project_id, session_id, record, position, [])
+                rows.append(row)
+            elif existing == "keep":
+                continue
+            elif _needs_vector(record, row, existing):
+                row.vector = None
+            row.vector = row.vector if row.vector is not None else vectors.get(passages.get(record.id, ""))
+            row.record = record.over(row.record)
+            row.terms = _analysis.terms(record.text)
+
+    def _passages(self, session: dict[str, Row], records: list[Record], *, turns: bool) -> dict[str, str]:
+        last = max(session.values(), key=lambda row: row.position, default=None)
+        before = None if last is None or last.record.id in {record.id for record in records} else last.record
+        turns = turns and self._embedder is not None and self._embedder.embeds_turns
+        return session_passages(records, before, turns=turns)
+
+    def of(self, scope: Scope, matches: Callable[[Row], bool] = lambda _row: True) -> Iterator[Row]:
+        rows = self._users.get((scope.app_name, scope.user_id), [])
+        return (row for row in rows if scope.holds(row.project_id) and matches(row))
+
+    def newest_first(self, scope: Scope, filter: Filter | None) -> list[Row]:
+        return sorted(self.of(scope, lambda row: filter is None or filter.passes(row)), key=instant, reverse=True)
+
+    def erase(self, scope: Scope, matches: Callable[[Row], bool] = lambda _row: True) -> int:
+        key = (scope.app_name, scope.user_id)
+        rows = self._users.pop(key, [])
+        kept = [row for row in rows if not (scope.holds(row.project_id) and matches(row))]
+        if kept:
+            self._users[key] = kept
+        return len(rows) - len(kept)
+
+
+def _needs_vector(record: Record, row: Row | None, existing: Existing) -> bool:
+    if row is None:
+        return True
+    reworded = (record.author, record.text) != (row.record.author, row.record.text)
+    return existing != "keep" and (row.vector is None or reworded)
+
+
+def instant(row: Row) -> tuple[datetime, int]:
+    return row.record.timestamp, row.arrival
