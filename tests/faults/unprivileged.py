@@ -27,7 +27,10 @@ async def texts(service: MemoryService) -> str:
 
 
 async def main(url: str) -> None:
-    service = open_memory(url)  # what is imported late is imported while it can be
+    # What is imported late is imported while it can be.
+    service = open_memory(url)
+    async with open_memory("sqlite://") as rehearsal:
+        await outcome(rehearsal.list_recent(APP, USER))
     if runs_as := account():
         os.setgroups([])
         os.setgid(runs_as.pw_gid)
