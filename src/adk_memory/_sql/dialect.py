@@ -99,15 +99,15 @@ class Dialect(Protocol):
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         """Call ``work``, each of whose statements sees, or changes, a state of the database by itself.
 
-        It may be called again where a connection turns out to be lost.
+        It may be called again where a connection turns out to be lost, or where the database undid a statement.
         """
         ...
 
     async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         """Call ``work`` in a transaction that is committed at its end, and undone by an error.
 
-        It may be called again where the connection turns out to be lost, or locked, before the commit; whoever does not
-        learn whether that was done gets a StorageUnavailableError.
+        It may be called again where the connection turns out to be lost, or locked, before the commit, or where the
+        database undid the transaction; whoever does not learn whether that was done gets a StorageUnavailableError.
         """
         ...
 
@@ -195,12 +195,24 @@ class Dialect(Protocol):
         """
         ...
 
-    def with_terms(self, entries: Select[Any]) -> Select[Any]:
-        """Add the column ``terms``, which `read_terms` reads, to a selection of entries; those without any drop out."""
+    def with_terms(self, entries: Select[Any], *, outer: bool = False) -> Select[Any]:
+        """Add the column ``terms``, which `read_terms` reads, to a selection of entries.
+
+        Those without any drop out, or have NULL in an ``outer`` one.
+        """
         ...
 
     def read_terms(self, stored: str, scope_id: int) -> list[str]:
         """Return the terms of an entry of a scope as the analyser gave them."""
+        ...
+
+    def stray_index_entries(self) -> Select[Any]:
+        """Select how many index entries there are without an entry."""
+        ...
+
+    @property
+    def own_checks(self) -> Sequence[Callable[[Connection], int]]:
+        """What looks, each in a call of `run`, for damage that shows in this database alone, and returns how much."""
         ...
 
     def check_vectors(self, connection: Connection) -> None:

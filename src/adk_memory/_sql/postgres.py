@@ -60,11 +60,13 @@ from adk_memory._sql.postgres_text import (
     lexemes,
     scope_lexeme,
     tsquery,
+    wrong_lexemes,
 )
-from adk_memory._sql.scope import Sight, count
+from adk_memory._sql.scope import Sight, count, everyones
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.tables import EmbeddingRow, EntryRow
 from adk_memory._sql.traces import Traces
+from adk_memory._sql.undone import until_kept
 from adk_memory._sql.urls import postgres_url
 from adk_memory.embedding import EmbeddingProvider
 from adk_memory.erasure import ScrubReport
@@ -131,9 +133,16 @@ class PostgresDialect:
         self._sketches = Sketches()
 
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
-        return await self._on_connection(engine, "AUTOCOMMIT", work)
+        # Where a statement is undone, the database's own level is a strict one, at which of those that meet only one
+        # gets through; in a transaction they wait for each other.
+        return await until_kept(
+            partial(self._in_transaction, engine, work), first=partial(self._on_connection, engine, "AUTOCOMMIT", work)
+        )
 
     async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+        return await until_kept(partial(self._in_transaction, engine, work))
+
+    async def _in_transaction(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         committing = False
 
         def transaction(connection: Connection) -> Result:
@@ -254,12 +263,22 @@ class PostgresDialect:
         best_first = (weighed.desc(), SEARCH.c.entry_id)
         return sight.narrow(found, SEARCH.c.entry_id).order_by(*best_first).limit(limit)
 
-    def with_terms(self, entries: Select[Any]) -> Select[Any]:
+    def with_terms(self, entries: Select[Any], *, outer: bool = False) -> Select[Any]:
         same = and_(SEARCH.c.scope_id == EntryRow.scope_id, SEARCH.c.entry_id == EntryRow.id)
-        return entries.add_columns(SEARCH.c.terms).join(SEARCH, same)
+        return entries.add_columns(SEARCH.c.terms).join(SEARCH, same, isouter=outer)
 
     def read_terms(self, stored: str, scope_id: int) -> list[str]:
         return stored.split(" ")
+
+    def stray_index_entries(self) -> Select[Any]:
+        its_entry = everyones(EntryRow.id).where(
+            EntryRow.scope_id == SEARCH.c.scope_id, EntryRow.id == SEARCH.c.entry_id
+        )
+        return select(func.count()).select_from(SEARCH).where(~its_entry.exists())
+
+    @property
+    def own_checks(self) -> Sequence[Callable[[Connection], int]]:
+        return (wrong_lexemes,)
 
     def check_vectors(self, connection: Connection) -> None:
         kind, schema = connection.execute(_VECTOR_COLUMN).one()

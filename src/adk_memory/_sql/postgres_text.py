@@ -81,3 +81,11 @@ def index_remainders(connection: Connection, sight: Sight) -> dict[str, int]:
         "index entries": connection.execute(rows).scalar_one(),
         "index terms": connection.execute(named).scalar_one() if lexemes else 0,
     }
+
+
+def wrong_lexemes(connection: Connection) -> int:
+    """Return how many index entries are searched by other lexemes than their terms and their scope."""
+    terms = func.array_remove(func.string_to_array(SEARCH.c.terms, " "), "")
+    given = func.array_to_tsvector(func.array_append(terms, func.concat("@", SEARCH.c.scope_id)))
+    wrong = select(func.count()).select_from(SEARCH).where(func.strip(SEARCH.c.lexemes) != given)
+    return connection.scalar(wrong) or 0

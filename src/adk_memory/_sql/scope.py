@@ -233,10 +233,19 @@ def hold(connection: Connection, which: ColumnElement[bool]) -> Sight:
     return Sight({row.id: project_of(row.project_key) for row in connection.execute(found)})
 
 
+def everyones(*columns: Any) -> Select[Any]:
+    """Select columns of the entries of every user: for what looks after the whole database, and returns none of it."""
+    return select(*columns).select_from(EntryRow)
+
+
+def count_of_all(connection: Connection) -> int:
+    return connection.scalar(everyones(func.count())) or 0
+
+
 def places(order: Sequence[Any], after: Sequence[int]) -> Select[Any]:
     """Select where entries are and how many terms they have, of every user: to walk through all, in some order."""
-    columns: tuple[Any, ...] = (EntryRow.scope_id, EntryRow.id, EntryRow.term_count)
-    return select(*columns).where(beyond(order, after)).order_by(*order)
+    found = everyones(EntryRow.scope_id, EntryRow.id, EntryRow.term_count)
+    return found.where(beyond(order, after)).order_by(*order)
 
 
 def beyond(order: Sequence[Any], place: Sequence[int]) -> ColumnElement[bool]:

@@ -24,6 +24,7 @@ from sqlalchemy import (
     column,
     delete,
     event,
+    exc,
     func,
     insert,
     literal_column,
@@ -41,7 +42,7 @@ from adk_memory._sql import sqlite_proof
 from adk_memory._sql.dialect import Addition, Found, Result, deltas
 from adk_memory._sql.hop import in_one_hop
 from adk_memory._sql.metadata import SQLITE_FUNCTION, sqlite_condition, sqlite_holds
-from adk_memory._sql.scope import Sight, count
+from adk_memory._sql.scope import Sight, count, everyones
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.sqlite_find import find, weightiest
 from adk_memory._sql.sqlite_scrub import scrub
@@ -69,6 +70,8 @@ _NEW_INDEX = (
     f"""CREATE VIRTUAL TABLE {SEARCH_TABLE} USING fts5(terms, tokenize="ascii tokenchars '_'")""",
     f"CREATE VIRTUAL TABLE {TERM_TABLE} USING fts5vocab('{SEARCH_TABLE}', 'instance')",
 )
+# With rank 1 its words are compared with its content; without, an index that is out of step may go unnoticed.
+_CHECK_INDEX = f"INSERT INTO {SEARCH_TABLE} ({SEARCH_TABLE}, rank) VALUES ('integrity-check', 1)"  # noqa: S608
 _LAST_ENTRY = text("SELECT seq FROM sqlite_sequence WHERE name = 'adk_memory_entry'")
 
 
@@ -256,12 +259,20 @@ class SqliteDialect:
     ) -> Select[Any]:
         return weightiest(connection, self, sight, weights, frequency, limit)
 
-    def with_terms(self, entries: Select[Any]) -> Select[Any]:
-        return entries.add_columns(_search.c.terms).join(_search, _search.c.rowid == EntryRow.id)
+    def with_terms(self, entries: Select[Any], *, outer: bool = False) -> Select[Any]:
+        return entries.add_columns(_search.c.terms).join(_search, _search.c.rowid == EntryRow.id, isouter=outer)
 
     def read_terms(self, stored: str, scope_id: int) -> list[str]:
         prefix = f"{scope_id}_"
         return stored[len(prefix) :].split(f" {prefix}")
+
+    def stray_index_entries(self) -> Select[Any]:
+        its_entry = everyones(EntryRow.id).where(EntryRow.id == _search.c.rowid)
+        return select(func.count()).select_from(_search).where(~its_entry.exists())
+
+    @property
+    def own_checks(self) -> Sequence[Callable[[Connection], int]]:
+        return (_damage_of_index, _damage_of_file)
 
     def check_vectors(self, connection: Connection) -> None:
         """Every SQLite can hold vectors."""
@@ -283,6 +294,20 @@ class SqliteDialect:
 
 def _blob(vector: Vector) -> bytes:
     return vector.astype("<f2").tobytes()
+
+
+def _damage_of_index(connection: Connection) -> int:
+    try:
+        connection.exec_driver_sql(_CHECK_INDEX)
+    except exc.DatabaseError as error:
+        if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
+            return 1
+        raise
+    return 0
+
+
+def _damage_of_file(connection: Connection) -> int:
+    return sum(line != "ok" for line in connection.exec_driver_sql("PRAGMA integrity_check").scalars())
 
 
 def _set_up(connection: sqlite3.Connection) -> None:

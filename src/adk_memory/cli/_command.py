@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 from urllib.parse import quote
 
-from adk_memory._open import open_memory
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from adk_memory import migrate
+from adk_memory._open import open_engine, open_memory
 from adk_memory._sql.urls import backend_of, sqlite_url
 from adk_memory.cli._output import one_line, without_passwords
 from adk_memory.errors import ConfigurationError, SchemaMissingError
@@ -162,6 +165,26 @@ def call(url: str, operation: Callable[[MemoryService], Awaitable[Result]], *, c
     async def run() -> Result:
         async with open_database(url, create=create) as service:
             return await operation(service)
+
+    return asyncio.run(run())
+
+
+def call_on_engine(args: argparse.Namespace, operation: Callable[[AsyncEngine], Awaitable[Result]]) -> Result:
+    """Run ``operation`` with an engine for the database that the arguments name, and return what came out.
+
+    Raises:
+        SchemaError: a Postgres database has not the tables that this version needs.
+    """
+    url = database_url(args)
+
+    async def run() -> Result:
+        engine = open_engine(url)
+        try:
+            if engine.dialect.name == "postgresql":
+                await migrate.require_head(engine)
+            return await operation(engine)
+        finally:
+            await engine.dispose()
 
     return asyncio.run(run())
 
