@@ -44,7 +44,8 @@ SERVE_MCP = Command(
     add_arguments=_add_arguments,
     run=_serve,
     details="""\
-Tools: remember, recall, list_memories, forget. Whose memory it is, these options
-say alone; no tool can name another user, app or project. Over HTTP whoever reaches
-the port has the memory: it listens on this machine only, unless HOST says otherwise.""",
+Tools: remember, recall, list_memories, forget. Whose memory it is, these
+options say alone; no tool can name another user, app or project. Over HTTP
+whoever reaches the port has the memory: it listens on this machine only, unless
+HOST says otherwise.""",
 )
