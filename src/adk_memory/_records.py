@@ -32,17 +32,25 @@ class Record:
     content: str
     text: str
     metadata: str
+    expires_at: datetime | None = None
     timestamp_given: bool = True
+    expires_at_given: bool = True
 
     def rewrites(self, stored: Record) -> bool:
         """Whether storing this over ``stored``, of the same id, would change it."""
         return self.over(stored) != stored
 
     def over(self, stored: Record) -> Record:
-        """This record with the stored time where the caller gave none."""
-        if self.timestamp_given:
-            return self
-        return replace(self, timestamp=stored.timestamp, timestamp_given=stored.timestamp_given)
+        """This record with the stored times where the caller gave none."""
+        record = self
+        if not self.timestamp_given:
+            record = replace(record, timestamp=stored.timestamp, timestamp_given=stored.timestamp_given)
+        if not self.expires_at_given:
+            record = replace(record, expires_at=stored.expires_at, expires_at_given=stored.expires_at_given)
+        return record
+
+    def lives(self, now: datetime) -> bool:
+        return self.expires_at is None or self.expires_at > now
 
     def memory(
         self,
@@ -62,6 +70,7 @@ class Record:
                 "timestamp": self.timestamp,
                 "id": self.id,
                 "metadata": json.loads(self.metadata),
+                "expires_at": self.expires_at,
                 "session_id": session_id,
                 "project_id": project_id,
                 "score": score,
@@ -149,7 +158,9 @@ def _record(entry_id: str, entry: MemoryEntry) -> Record:
         content=_STORED.encode(entry.content.as_json()),
         text=entry.text,
         metadata=_STORED.encode(entry.metadata),
+        expires_at=entry.expires_at,
         timestamp_given="timestamp" in entry.model_fields_set,
+        expires_at_given="expires_at" in entry.model_fields_set,
     )
 
 

@@ -48,6 +48,17 @@ class MaintainedService:
         """
         return 0
 
+    async def purge_expired(self, *, on_progress: Callable[[int], None] | None = None) -> int:
+        """Erase, for good, the entries of all users that have expired; return how many this call erased.
+
+        No read returns them any more, and none answers otherwise for their being there or gone: this only makes room.
+        Very many go in parts, after each of which ``on_progress`` is called with the number so far; others may read and
+        write meanwhile. It may be interrupted at any time, and several calls at once don't disturb each other.
+
+        A backend on which nothing expires has nothing to do, and returns 0.
+        """
+        return 0
+
     async def health_check(self) -> HealthReport:
         """Reach the backend and say what it is.
 

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Literal
 
 from adk_memory._bulk import batches
+from adk_memory._sessions import SessionEntries
 from adk_memory._validation import DEFAULT_LIMIT, DEFAULT_PAGE, validate_id
 from adk_memory.errors import OperationNotSupportedError, ProjectScopingNotSupportedError, ValidationError
 from adk_memory.filters import Filter
@@ -21,7 +22,6 @@ from adk_memory.types import (
     Page,
     SearchRequest,
     SearchResponse,
-    SessionEntries,
 )
 
 
@@ -38,6 +38,11 @@ class MemoryService(MaintainedService, ABC):
 
     **Order** is by instant, then by arrival.
 
+    **Expiry.** From its ``expires_at`` on, by the clock of the process, an entry is absent: no read returns it, counts
+    it or scores by it, and adding it adds a new one. It is there for the deletes by id, session, project and user,
+    which erase it and count it, and for `purge_expired`. A backend on which nothing expires leaves `supports_expiry`
+    false and refuses an entry that would.
+
     **Errors.** Bad input raises `ValidationError` before anything is written. An operation that a backend lacks
     raises `OperationNotSupportedError`. Operations of a database raise `StorageError` and `SchemaError`.
 
@@ -47,6 +52,8 @@ class MemoryService(MaintainedService, ABC):
 
     supports_project_scoping: bool = False
     """Whether this backend keeps projects apart."""
+    supports_expiry: bool = False
+    """Whether entries can expire on this backend."""
 
     # Writing
 
@@ -67,8 +74,8 @@ class MemoryService(MaintainedService, ABC):
         of its author, content and explicitly given timestamp, identical twins of one call by their number. So
         adding a session again, or a longer version of it, leaves one copy of each entry, also when several
         callers do it at once. Known entries are rewritten where they differ (``existing="update"``; a timestamp
-        that was not given is left alone), left as they are (``"keep"``), or, with ``"replace"``, rewritten while
-        all others of this session and project are erased.
+        or an ``expires_at`` that was not given is left alone), left as they are (``"keep"``), or, with ``"replace"``,
+        rewritten while all others of this session and project are erased.
 
         Raises:
             EmbeddingError: a provider is configured and failed; nothing was written.

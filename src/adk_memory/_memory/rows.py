@@ -72,14 +72,17 @@ class Rows:
         session_id: str | None,
         records: list[Record],
         existing: Existing,
+        now: datetime,
     ) -> None:
+        """Store records; what has expired by ``now`` counts as absent."""
+
         def in_session(row: Row) -> bool:
             return row.session_id == session_id
 
         vectors: dict[str, Vector | None] = {}
         passages: dict[str, str] = {}
         while True:
-            session = {row.record.id: row for row in self.of(scope, in_session)}
+            session = {row.record.id: row for row in self.living(scope, now, in_session)}
             if self._embedder is None:
                 break
             passages = self._passages({} if existing == "replace" else session, records, turns=session_id is not None)
@@ -93,11 +96,12 @@ class Rows:
             if not missing:
                 break
             vectors |= await self._embedder.passages(missing)
+        ids = {record.id for record in records}
+        self.erase(scope, lambda row: in_session(row) and row.record.id in ids and not row.record.lives(now))
         if existing == "replace":
-            kept = {record.id for record in records}
-            self.erase(scope, lambda row: in_session(row) and row.record.id not in kept)
+            self.erase(scope, lambda row: in_session(row) and row.record.id not in ids)
         rows = self._users[scope.app_name, scope.user_id] if records else []
-        position = max((row.position for row in self.of(scope, in_session)), default=0)
+        position = max((row.position for row in self.living(scope, now, in_session)), default=0)
         for record in records:
             row = session.get(record.id)
             if row is None:
@@ -122,8 +126,12 @@ class Rows:
         rows = self._users.get((scope.app_name, scope.user_id), [])
         return (row for row in rows if scope.holds(row.project_id) and matches(row))
 
-    def newest_first(self, scope: Scope, filter: Filter | None) -> list[Row]:
-        return sorted(self.of(scope, lambda row: filter is None or filter.passes(row)), key=instant, reverse=True)
+    def living(self, scope: Scope, now: datetime, matches: Callable[[Row], bool] = lambda _row: True) -> Iterator[Row]:
+        return self.of(scope, lambda row: row.record.lives(now) and matches(row))
+
+    def newest_first(self, scope: Scope, now: datetime, filter: Filter | None) -> list[Row]:
+        living = self.living(scope, now, lambda row: filter is None or filter.passes(row))
+        return sorted(living, key=instant, reverse=True)
 
     def erase(self, scope: Scope, matches: Callable[[Row], bool] = lambda _row: True) -> int:
         key = (scope.app_name, scope.user_id)
@@ -132,6 +140,10 @@ class Rows:
         if kept:
             self._users[key] = kept
         return len(rows) - len(kept)
+
+    def purge(self, now: datetime) -> int:
+        owners = [Scope(*owner, None) for owner in self._users]
+        return sum(self.erase(owner, lambda row: not row.record.lives(now)) for owner in owners)
 
 
 def _needs_vector(record: Record, row: Row | None, existing: Existing) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Literal
 
 import numpy as np
 
-from adk_memory import _analysis
+from adk_memory import _analysis, _clock
 from adk_memory._asking import ask
+from adk_memory._expiry import Lifetime
 from adk_memory._memory.rows import Row, Rows, instant
 from adk_memory._paging import Place, cursor, place_of
 from adk_memory._ranking import (
@@ -52,11 +54,19 @@ class InMemoryMemoryService(MemoryService):
     """Keeps everything in this process and forgets it at its end."""
 
     supports_project_scoping = True
+    supports_expiry = True
 
-    def __init__(self, *, embedder: EmbeddingProvider | None = None, reranker: Reranker | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        embedder: EmbeddingProvider | None = None,
+        reranker: Reranker | None = None,
+        default_ttl: timedelta | None = None,
+    ) -> None:
         self._embedder = None if embedder is None else Embedder(embedder)
         self._reranking = Reranking(reranker)
         self._rows = Rows(self._embedder)
+        self._lifetime = Lifetime(default_ttl)
 
     async def add_session(
         self,
@@ -71,7 +81,8 @@ class InMemoryMemoryService(MemoryService):
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         validate_id("session_id", session_id)
         ids, records = session_records(entries, session_id, project_id, existing)
-        await self._rows.store(scope, project_id, session_id, records, existing)
+        now = _clock.now()
+        await self._rows.store(scope, project_id, session_id, self._lifetime.dated(records, now), existing, now)
         return ids
 
     async def add_entry(
@@ -85,7 +96,8 @@ class InMemoryMemoryService(MemoryService):
     ) -> str:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         record = single_record(entry, existing)
-        await self._rows.store(scope, project_id, None, [record], existing)
+        now = _clock.now()
+        await self._rows.store(scope, project_id, None, self._lifetime.dated([record], now), existing, now)
         return record.id
 
     async def search(self, request: SearchRequest) -> SearchResponse:
@@ -96,7 +108,7 @@ class InMemoryMemoryService(MemoryService):
         question, mode, partial = await ask(self._embedder, request)
         if question is None:
             return SearchResponse(mode=mode)
-        rows = {row.arrival: row for row in self._rows.of(scope)}
+        rows = {row.arrival: row for row in self._rows.living(scope, _clock.now())}
         candidates = {arrival: row.candidate(request.filter) for arrival, row in rows.items()}
         shares = _keyword_leg(question, candidates)
         near = _vector_leg(question, rows, candidates)
@@ -109,9 +121,8 @@ class InMemoryMemoryService(MemoryService):
 
     async def get(self, app_name: str, user_id: str, entry_id: str, *, project_id: str | None = None) -> Memory | None:
         validate_id("entry_id", entry_id)
-        rows = self._rows.of(
-            Scope.reading(app_name, user_id, validate_project_id(project_id)), lambda row: row.record.id == entry_id
-        )
+        scope = Scope.reading(app_name, user_id, validate_project_id(project_id))
+        rows = self._rows.living(scope, _clock.now(), lambda row: row.record.id == entry_id)
         newest = max(rows, key=instant, default=None)
         return None if newest is None else newest.memory()
 
@@ -125,7 +136,7 @@ class InMemoryMemoryService(MemoryService):
         filter: Filter | None = None,
     ) -> list[Memory]:
         limit, filter = validate_limit(limit), validate_filter(filter)
-        rows = self._rows.newest_first(Scope.reading(app_name, user_id, project_id), filter)
+        rows = self._rows.newest_first(Scope.reading(app_name, user_id, project_id), _clock.now(), filter)
         return [row.memory() for row in rows[:limit]]
 
     async def list_page(
@@ -142,7 +153,7 @@ class InMemoryMemoryService(MemoryService):
         scope = Scope.reading(app_name, user_id, project_id)
         limit, filter = validate_limit(limit, DEFAULT_PAGE), validate_filter(filter)
         place = place_of(after, scope, filter)
-        rows = self._rows.newest_first(scope, filter)
+        rows = self._rows.newest_first(scope, _clock.now(), filter)
         rest = rows if place is None else [row for row in rows if instant(row) < (place.instant, place.arrival)]
         last = rest[limit - 1] if 0 < limit < len(rest) else None
         return Page(
@@ -168,9 +179,10 @@ class InMemoryMemoryService(MemoryService):
     ) -> int:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         wanted = set(_analysis.required_words(validate_query(query)))
+        now = _clock.now()
 
         def matches(row: Row) -> bool:
-            return bool(wanted) and wanted.issubset(_analysis.words(row.record.text))
+            return bool(wanted) and row.record.lives(now) and wanted.issubset(_analysis.words(row.record.text))
 
         return len(list(self._rows.of(scope, matches))) if dry_run else self._rows.erase(scope, matches)
 
@@ -191,6 +203,12 @@ class InMemoryMemoryService(MemoryService):
 
     async def delete_user(self, app_name: str, user_id: str) -> int:
         return self._rows.erase(Scope.erasing(app_name, user_id, ALL_PROJECTS))
+
+    async def purge_expired(self, *, on_progress: Callable[[int], None] | None = None) -> int:
+        purged = self._rows.purge(_clock.now())
+        if purged and on_progress is not None:
+            on_progress(purged)
+        return purged
 
     async def health_check(self) -> HealthReport:
         return HealthReport(backend="memory", embedding_model=None if self._embedder is None else self._embedder.model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from sqlalchemy import ColumnElement, Connection, Delete, FromClause, Insert, Select, Subquery
@@ -139,9 +140,10 @@ class Dialect(Protocol):
         scope: Scope,
         question: Question,
         model_id: int | None,
+        now: datetime,
         passing: ColumnElement[bool] | None,
     ) -> Found:
-        """Look up what answers a question; ``passing`` is what answers have to fulfil."""
+        """Look up what answers a question by what lives ``now``; ``passing`` is what answers have to fulfil."""
         ...
 
     def insert(self, row: type[Any]) -> Any:

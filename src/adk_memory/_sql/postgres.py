@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -77,10 +78,14 @@ class PostgresMemoryService(SqlMemoryService):
         *,
         embedder: EmbeddingProvider | None = None,
         reranker: Reranker | None = None,
+        default_ttl: timedelta | None = None,
     ) -> None:
         ours = isinstance(url_or_engine, str)
         engine = open_engine(url_or_engine) if isinstance(url_or_engine, str) else url_or_engine
-        super().__init__(engine, PostgresDialect(), owns_engine=ours, embedder=embedder, reranker=reranker)
+        super().__init__(
+            engine, PostgresDialect(), owns_engine=ours, embedder=embedder, reranker=reranker,
+            default_ttl=default_ttl,
+        )  # fmt: skip
 
 
 def open_engine(url: str) -> AsyncEngine:
@@ -267,9 +272,10 @@ class PostgresDialect:
         scope: Scope,
         question: Question,
         model_id: int | None,
+        now: datetime,
         passing: ColumnElement[bool] | None,
     ) -> Found:
-        return find(connection, self, self._sketches, scope, question, model_id, passing)
+        return find(connection, self, self._sketches, scope, question, model_id, now, passing)
 
     def distance(self, vector: Any) -> Any:
         """Return the distance of a stored vector to an array of numbers: one minus the cosine, 1 at most."""

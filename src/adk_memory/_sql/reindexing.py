@@ -23,8 +23,9 @@ from adk_memory import _analysis
 from adk_memory._sql.dialect import Dialect, Result
 from adk_memory._sql.failures import translated
 from adk_memory._sql.prepared import execute
-from adk_memory._sql.scope import Sight, beyond, count, hold, places, recount
+from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.tables import EntryRow, MetaRow, ScopeRow
+from adk_memory._sql.walking import beyond, hold, places, recount
 from adk_memory.errors import SchemaTooNewError
 
 _ANALYSER: Final = "analyser"

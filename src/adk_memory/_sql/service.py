@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, select, true
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adk_memory import _analysis, migrate
+from adk_memory import _analysis, _clock, migrate
 from adk_memory._asking import ask
+from adk_memory._expiry import Lifetime
 from adk_memory._paging import Place, cursor, place_of
 from adk_memory._records import session_records, single_record
 from adk_memory._scope import Scope
+from adk_memory._sessions import SessionEntries
 from adk_memory._sql.bulk import batch_of
 from adk_memory._sql.database import Database
 from adk_memory._sql.dialect import Dialect, chunks
 from adk_memory._sql.erasing import entries_with_every_word, erase, erase_some
 from adk_memory._sql.filtering import condition
 from adk_memory._sql.listing import entries_in_sight, newest_first
+from adk_memory._sql.purging import purge
 from adk_memory._sql.recall import recall
 from adk_memory._sql.reindexing import reindex, reindex_outdated
 from adk_memory._sql.scope import GLOBAL_KEY, look
@@ -49,7 +53,6 @@ from adk_memory.types import (
     Page,
     SearchRequest,
     SearchResponse,
-    SessionEntries,
 )
 
 
@@ -57,6 +60,7 @@ class SqlMemoryService(MemoryService):
     """Keeps entries in a SQL database; what is special about one is its dialect's business."""
 
     supports_project_scoping = True
+    supports_expiry = True
 
     def __init__(
         self,
@@ -66,12 +70,14 @@ class SqlMemoryService(MemoryService):
         owns_engine: bool,
         embedder: EmbeddingProvider | None,
         reranker: Reranker | None,
+        default_ttl: timedelta | None,
     ) -> None:
         self._dialect = dialect
         self._embedder = None if embedder is None else Embedder(embedder)
         self._database = Database(engine, dialect, self._embedder, owns_engine=owns_engine)
         self._storage = Storage(self._database, self._embedder)
         self._reranking = Reranking(reranker)
+        self._lifetime = Lifetime(default_ttl)
 
     async def close(self) -> None:
         await self._database.close()
@@ -92,6 +98,9 @@ class SqlMemoryService(MemoryService):
         await migrate.require_head(engine)
         self._database.look_again()
         return await reindex(engine, self._dialect, from_scratch=from_scratch, on_progress=on_progress)
+
+    async def purge_expired(self, *, on_progress: Callable[[int], None] | None = None) -> int:
+        return await purge(self._database, _clock.now(), on_progress)
 
     async def health_check(self) -> HealthReport:
         self._database.look_again()
@@ -118,7 +127,9 @@ class SqlMemoryService(MemoryService):
         validate_id("session_id", session_id)
         ids, records = session_records(entries, session_id, project_id, existing)
         if records or existing == "replace":
-            await self._storage.store([Batch(scope, project_id, session_id, records, existing)])
+            now = _clock.now()
+            records = self._lifetime.dated(records, now)
+            await self._storage.store([Batch(scope, project_id, session_id, records, existing, now)])
         return ids
 
     async def add_entry(
@@ -132,11 +143,14 @@ class SqlMemoryService(MemoryService):
     ) -> str:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         record = single_record(entry, existing)
-        await self._storage.store([Batch(scope, project_id, GLOBAL_KEY, [record], existing)])
+        now = _clock.now()
+        records = self._lifetime.dated([record], now)
+        await self._storage.store([Batch(scope, project_id, GLOBAL_KEY, records, existing, now)])
         return record.id
 
     async def _add_batch(self, items: Sequence[SessionEntries], existing: Literal["update", "keep"]) -> None:
-        await self._storage.store([batch_of(item, existing) for item in items])
+        now = _clock.now()
+        await self._storage.store([batch_of(item, existing, self._lifetime, now) for item in items])
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         return await self._reranking.search(request, self._search)
@@ -150,9 +164,10 @@ class SqlMemoryService(MemoryService):
         def work(connection: Connection) -> SearchResponse:
             model_id = self._database.known_model(connection)
             return recall(
-                connection, self._dialect, scope, question, model_id, passing=passing, explain=request.explain
+                connection, self._dialect, scope, question, model_id, now=now, passing=passing, explain=request.explain
             )
 
+        now = _clock.now()
         passing = self._condition(request.filter)
         response = await self._database.run(work)
         return response.model_copy(update={"partial": True}) if partial else response
@@ -190,9 +205,10 @@ class SqlMemoryService(MemoryService):
         limit, filter = validate_limit(limit, DEFAULT_PAGE), validate_filter(filter)
         place = place_of(after, scope, filter)
         passing = self._condition(filter)
+        now = _clock.now()
 
         def work(connection: Connection) -> tuple[list[Memory], Place | None, int | None]:
-            sight = look(connection, scope).narrowed(passing)
+            sight = look(connection, scope, now).narrowed(passing)
             total = entries_in_sight(connection, sight) if with_total else None
             return *newest_first(connection, sight, limit, place), total
 
@@ -216,9 +232,10 @@ class SqlMemoryService(MemoryService):
     ) -> int:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         words = _analysis.required_words(validate_query(query))
+        now = _clock.now()
 
         def work(connection: Connection) -> int:
-            sight = look(connection, scope, lock=not dry_run)
+            sight = look(connection, scope, now, lock=not dry_run)
             row_ids = entries_with_every_word(connection, self._dialect, sight, words)
             for ids in () if dry_run else chunks(row_ids):
                 erase(connection, self._dialect, sight, self._dialect.among(EntryRow.id, ids))
@@ -245,8 +262,10 @@ class SqlMemoryService(MemoryService):
         return await self._erase(Scope.erasing(app_name, user_id, ALL_PROJECTS), true(), scopes_too=True)
 
     async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
+        now = _clock.now()
+
         def work(connection: Connection) -> list[Memory]:
-            memories, _ = newest_first(connection, look(connection, scope).narrowed(passing), limit)
+            memories, _ = newest_first(connection, look(connection, scope, now).narrowed(passing), limit)
             return memories
 
         return await self._database.run(work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from sqlalchemy import (
@@ -76,10 +76,14 @@ class SqliteMemoryService(SqlMemoryService):
         *,
         embedder: EmbeddingProvider | None = None,
         reranker: Reranker | None = None,
+        default_ttl: timedelta | None = None,
     ) -> None:
         ours = isinstance(url_or_engine, str)
         engine = open_engine(url_or_engine) if isinstance(url_or_engine, str) else url_or_engine
-        super().__init__(engine, SqliteDialect(), owns_engine=ours, embedder=embedder, reranker=reranker)
+        super().__init__(
+            engine, SqliteDialect(), owns_engine=ours, embedder=embedder, reranker=reranker,
+            default_ttl=default_ttl,
+        )  # fmt: skip
 
 
 def open_engine(url: str) -> AsyncEngine:
@@ -191,9 +195,10 @@ class SqliteDialect:
         scope: Scope,
         question: Question,
         model_id: int | None,
+        now: datetime,
         passing: ColumnElement[bool] | None,
     ) -> Found:
-        return find(connection, self, scope, question, model_id, passing)
+        return find(connection, self, scope, question, model_id, now, passing)
 
     def insert(self, row: type[Any]) -> sqlite.Insert:
         return sqlite.insert(row)
