@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import Literal
 
@@ -202,6 +202,18 @@ class MemoryService(MaintainedService, ABC):
             ValidationError: ``after`` is not the ``next`` of a page of this app, user, project and filter.
         """
         raise self._refusal("list_page", project_id)
+
+    def export_user(self, app_name: str, user_id: str) -> AsyncGenerator[Memory]:
+        """Yield everything known of a user in one app, in order of arrival, holding a page of it at a time.
+
+        Added by `add_many`, in this order, with their ``positions`` where they have a session, the same entries are
+        there once more: the same ids, contents, times and ends, lists in the same order, searches by words with the
+        same scores. Vectors are not part of it: the provider of the new place makes them again.
+
+        Each entry that is there throughout is yielded once, as it was when its page was read; one that is added,
+        rewritten or erased meanwhile may be missing or not.
+        """
+        raise self._refusal("export_user")
 
     # Erasing: entries, their index entries and their vectors; never through the provider.
 

@@ -134,6 +134,7 @@ class Memory(MemoryEntry):
         id: the caller's id, or the one that was made for it.
         session_id: the session it was added with; `None` for a single entry.
         project_id: its project; `None` for global.
+        position: its number in its session, in order of arrival; `None` for a single entry.
         score: 0 to 1, higher is better; `None` outside a search.
         explanation: the parts of the score, by name, where the search asked for them.
     """
@@ -141,6 +142,7 @@ class Memory(MemoryEntry):
     id: str
     session_id: str | None = None
     project_id: str | None = None
+    position: int | None = None
     score: float | None = None
     explanation: dict[str, float] | None = None
 

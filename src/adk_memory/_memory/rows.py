@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
 
@@ -54,7 +54,8 @@ class Row:
         )
 
     def memory(self, score: float | None = None, explanation: dict[str, float] | None = None) -> Memory:
-        return self.record.memory(self.session_id, self.project_id, score, explanation)
+        record = replace(self.record, position=None if self.session_id is None else self.position)
+        return record.memory(self.session_id, self.project_id, score, explanation)
 
 
 class Rows:
@@ -105,7 +106,7 @@ class Rows:
         for record in records:
             row = session.get(record.id)
             if row is None:
-                position += 1
+                position = max(position + 1, record.position or 0)
                 row = Row(next(self._arrivals), project_id, session_id, record, position, [])
                 rows.append(row)
             elif existing == "keep":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import timedelta
 from typing import Literal
 
@@ -23,8 +23,9 @@ from adk_memory._ranking import (
     nearest,
     ranked,
 )
-from adk_memory._records import session_records, single_record
+from adk_memory._records import session_records, single_record, single_records
 from adk_memory._scope import Scope
+from adk_memory._sessions import SessionEntries
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
@@ -100,6 +101,17 @@ class InMemoryMemoryService(MemoryService):
         await self._rows.store(scope, project_id, None, self._lifetime.dated([record], now), existing, now)
         return record.id
 
+    async def _add_batch(self, items: Sequence[SessionEntries], existing: Literal["update", "keep"]) -> None:
+        for item in items:
+            scope = Scope.erasing(item.app_name, item.user_id, item.project_id)
+            if item.session_id is None:
+                records = single_records(item.entries, existing)
+            else:
+                _, records = session_records(item.entries, item.session_id, item.project_id, existing, item.positions)
+            now = _clock.now()
+            records = self._lifetime.dated(records, now)
+            await self._rows.store(scope, item.project_id, item.session_id, records, existing, now)
+
     async def search(self, request: SearchRequest) -> SearchResponse:
         return await self._reranking.search(request, self._search)
 
@@ -161,6 +173,12 @@ class InMemoryMemoryService(MemoryService):
             next=None if last is None else cursor(Place(*instant(last)), scope, filter),
             total=len(rows) if with_total else None,
         )
+
+    async def export_user(self, app_name: str, user_id: str) -> AsyncGenerator[Memory]:
+        scope = Scope.reading(app_name, user_id, ALL_PROJECTS)
+        for row in sorted(self._rows.of(scope), key=lambda row: row.arrival):
+            if row.record.lives(_clock.now()):
+                yield row.memory()
 
     async def delete(
         self,

@@ -34,7 +34,7 @@ def batch_of(item: SessionEntries, existing: Existing, lifetime: Lifetime, now: 
     if item.session_id is None:
         records = single_records(item.entries, existing)
     else:
-        _, records = session_records(item.entries, item.session_id, item.project_id, existing)
+        _, records = session_records(item.entries, item.session_id, item.project_id, existing, item.positions)
     return Batch(scope, item.project_id, session_key, lifetime.dated(records, now), existing, now)
 
 

@@ -115,6 +115,11 @@ class Dialect(Protocol):
         """The column of an entry's scope in a form for entries that are looked up by their row ids."""
         ...
 
+    @property
+    def arrival_in_scope(self) -> ColumnElement[int]:
+        """The row id of entries in a form for walking through those of a scope, in their order."""
+        ...
+
     def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
         """Return whether a column holds one of the values, which `chunks` made few enough."""
         ...

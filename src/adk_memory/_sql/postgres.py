@@ -166,6 +166,10 @@ class PostgresDialect:
     def scope_of_entries_by_id(self) -> ColumnElement[int]:
         return EntryRow.scope_id.expression  # it begins the primary key
 
+    @property
+    def arrival_in_scope(self) -> ColumnElement[int]:
+        return EntryRow.id.expression  # it ends the primary key
+
     def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
         # One parameter, however many values: the statement is prepared once.
         kind = BigInteger if isinstance(column.type, BigInteger) else Text

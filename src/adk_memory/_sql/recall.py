@@ -85,9 +85,17 @@ def recall(
 
 def memory(row: Any, sight: Sight, answer: Ranked | None = None, *, explain: bool = False) -> Memory:
     """Return the memory in a row of `ENTRY_COLUMNS`."""
-    expires_at = None if row.expires_at is None else instant(row.expires_at)
-    record = Record(row.entry_key, row.author, instant(row.timestamp), row.content, "", row.metadata, expires_at)
     session_id = None if row.session_key == GLOBAL_KEY else row.session_key
+    record = Record(
+        id=row.entry_key,
+        author=row.author,
+        timestamp=instant(row.timestamp),
+        content=row.content,
+        text="",
+        metadata=row.metadata,
+        expires_at=None if row.expires_at is None else instant(row.expires_at),
+        position=None if session_id is None else row.position,
+    )
     score = None if answer is None else answer.score
     explanation = answer.evidence.parts() if explain and answer is not None else None
     return record.memory(session_id, sight.project_id(row.scope_id), score, explanation)
@@ -103,6 +111,7 @@ ENTRY_COLUMNS = (
     EntryRow.content,
     EntryRow.metadata_,
     EntryRow.expires_at,
+    EntryRow.position,
 )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import timedelta
-from typing import Literal
+from typing import Final, Literal
 
 from sqlalchemy import ColumnElement, Connection, select, true
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -23,7 +23,7 @@ from adk_memory._sql.database import Database
 from adk_memory._sql.dialect import Dialect, chunks
 from adk_memory._sql.erasing import entries_with_every_word, erase, erase_some
 from adk_memory._sql.filtering import condition
-from adk_memory._sql.listing import entries_in_sight, newest_first
+from adk_memory._sql.listing import entries_in_sight, newest_first, next_arrivals
 from adk_memory._sql.purging import purge
 from adk_memory._sql.recall import recall
 from adk_memory._sql.reindexing import reindex, reindex_outdated
@@ -54,6 +54,8 @@ from adk_memory.types import (
     SearchRequest,
     SearchResponse,
 )
+
+_EXPORTED_AT_ONCE: Final = 1_000
 
 
 class SqlMemoryService(MemoryService):
@@ -215,6 +217,21 @@ class SqlMemoryService(MemoryService):
         memories, end, total = await self._database.run(work)
         following = None if end is None else cursor(end, scope, filter)
         return Page(memories=tuple(memories), next=following, total=total)
+
+    async def export_user(self, app_name: str, user_id: str) -> AsyncGenerator[Memory]:
+        scope = Scope.reading(app_name, user_id, ALL_PROJECTS)
+        last = 0
+
+        def work(connection: Connection) -> tuple[list[Memory], int]:
+            sight = look(connection, scope, _clock.now())
+            return next_arrivals(connection, self._dialect, sight, last, _EXPORTED_AT_ONCE)
+
+        while True:
+            memories, last = await self._database.run(work)
+            for found in memories:
+                yield found
+            if not memories:
+                return
 
     async def delete(
         self,

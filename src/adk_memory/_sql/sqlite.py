@@ -133,6 +133,10 @@ class SqliteDialect:
     def scope_of_entries_by_id(self) -> ColumnElement[int]:
         return EntryRow.scope_id + 0  # a mere check, or it would walk through all entries of the scope
 
+    @property
+    def arrival_in_scope(self) -> ColumnElement[int]:
+        return EntryRow.id + 0  # or it would walk through the entries of all users, which are in this order
+
     def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
         among: ColumnElement[bool] = column.in_(values)
         return among

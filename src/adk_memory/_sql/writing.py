@@ -90,11 +90,12 @@ class Plan:
 
     def addition(self, vectors: Mapping[str, Vector | None]) -> Addition:
         """Return the new entries, with their ``vectors`` by id, in their order, which is the order of arrival."""
-        first = self.position + 1 if self.batch.session_key else 0  # nothing stands beside a single entry
-        entries = [
-            NewEntry(record, first and first + number, _analysis.terms(record.text), vectors.get(record.id))
-            for number, record in enumerate(self.new())
-        ]
+        position = self.position
+        entries = []
+        for record in self.new():
+            if self.batch.session_key:  # nothing stands beside a single entry
+                position = max(position + 1, record.position or 0)
+            entries.append(NewEntry(record, position, _analysis.terms(record.text), vectors.get(record.id)))
         scope_ids = self.sight.scope_ids
         return Addition(
             scope=new_scope(self.batch.scope, self.batch.project_id),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from adk_memory.cli._command import Command, UsageError, parse
 from adk_memory.cli._demo import DEMO
 from adk_memory.cli._index import INDEX
+from adk_memory.cli._keeping import EXPORT, IMPORT, PURGE
 from adk_memory.cli._memories import ADD, DELETE, RECENT, SEARCH
 from adk_memory.cli._output import complain, one_line, without_passwords
 from adk_memory.cli._schema import CHECK, CURRENT, REINDEX, UPGRADE
@@ -21,7 +22,9 @@ from adk_memory.errors import (
     StorageUnavailableError,
 )
 
-COMMANDS: tuple[Command, ...] = (DEMO, UPGRADE, CURRENT, CHECK, REINDEX, ADD, SEARCH, RECENT, DELETE, INDEX)
+COMMANDS: tuple[Command, ...] = (
+    DEMO, UPGRADE, CURRENT, CHECK, REINDEX, PURGE, ADD, SEARCH, RECENT, DELETE, EXPORT, IMPORT, INDEX,
+)  # fmt: skip
 
 _EXIT_CODES = (
     (UsageError, 2),

@@ -33,6 +33,7 @@ OPTIONAL_OPERATIONS: Final = frozenset(
         "delete_project",
         "delete_session",
         "delete_user",
+        "export_user",
         "get",
         "health_check",
         "list_page",

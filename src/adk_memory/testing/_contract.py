@@ -9,12 +9,14 @@ from adk_memory.testing._durability import DurabilityContract
 from adk_memory.testing._erasing import ErasingContract
 from adk_memory.testing._errors import ErrorsContract
 from adk_memory.testing._expiry import ExpiryContract
+from adk_memory.testing._exporting import ExportingContract
 from adk_memory.testing._filters import FiltersContract
 from adk_memory.testing._identifiers import IdentifiersContract
 from adk_memory.testing._identity import IdentityContract
 from adk_memory.testing._languages import LanguagesContract
 from adk_memory.testing._paging import PagingContract
 from adk_memory.testing._providers import ProvidersContract
+from adk_memory.testing._purging import PurgingContract
 from adk_memory.testing._reading import ReadingContract
 from adk_memory.testing._refusals import RefusalsContract
 from adk_memory.testing._scopes import ScopesContract
@@ -46,6 +48,8 @@ class MemoryServiceContract(
     PagingContract,
     ErasingContract,
     ExpiryContract,
+    PurgingContract,
+    ExportingContract,
     AdapterContract,
     ErrorsContract,
     DurabilityContract,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -17,36 +16,14 @@ from adk_memory import (
     SearchRequest,
     SessionEntries,
     ValidationError,
-    _clock,
 )
-from adk_memory.testing._base import Capabilities, ContractBase, MakeService, Memories, texts
+from adk_memory.testing._base import Capabilities, MakeService, Memories, texts
+from adk_memory.testing._clocked import HOUR, TICK, Clock, ClockedContract
 from adk_memory.testing._embedder import ToyEmbedder
 from adk_memory.types import Mode
 
-HOUR: Final = timedelta(hours=1)
-TICK: Final = timedelta(microseconds=1)
 
-
-class Clock:
-    """What the services under test take for the time; it moves when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = datetime.now(UTC).replace(microsecond=123_456)
-
-    def pass_by(self, time: timedelta = HOUR) -> None:
-        self.now += time
-
-
-class ExpiryContract(ContractBase):
-    @pytest.fixture
-    def clock(self, monkeypatch: pytest.MonkeyPatch) -> Clock:
-        """Return the clock of all services of the test."""
-        if not self.expiry:
-            pytest.skip("on this backend nothing expires")
-        clock = Clock()
-        monkeypatch.setattr(_clock, "now", lambda: clock.now)
-        return clock
-
+class ExpiryContract(ClockedContract):
     @pytest_asyncio.fixture
     async def forgetful(
         self, clock: Clock, make_service: MakeService, capabilities: Capabilities, app_name: str
@@ -214,7 +191,7 @@ class ExpiryContract(ContractBase):
         assert await memory.delete_entries("tea") == 1
 
     async def test_the_other_deletes_erase_it_and_count_it(self, clock: Clock, memory: Memories) -> None:
-        await _purge_alone(clock, memory)
+        await clock.purge_alone(memory)
         for session in ("s1", "s2", "s3"):
             await memory.add(MemoryEntry("tea", id=session, expires_at=clock.now), session=session)
 
@@ -225,7 +202,7 @@ class ExpiryContract(ContractBase):
 
     @pytest.mark.parametrize("existing", ["update", "keep"])
     async def test_adding_it_again_adds_a_new_entry(self, clock: Clock, memory: Memories, existing: Any) -> None:
-        await _purge_alone(clock, memory)
+        await clock.purge_alone(memory)
         await memory.add(MemoryEntry("old", id="e", timestamp="2024-01-01", expires_at=clock.now + HOUR), "beside")
         await memory.add_entry(MemoryEntry("old", id="f", expires_at=clock.now + HOUR))
         clock.pass_by()
@@ -317,76 +294,9 @@ class ExpiryContract(ContractBase):
         with pytest.raises(ValidationError, match="expires_at"):
             MemoryEntry("tea", expires_at=expires_at)
 
-    async def test_a_purge_erases_what_has_expired_and_nothing_else(self, clock: Clock, memory: Memories) -> None:
-        await _purge_alone(clock, memory)
-        for those in (memory, memory.user("ben"), memory.app(f"{memory.app_name}-2")):
-            await those.add("stays", MemoryEntry("soon", expires_at=clock.now + HOUR + TICK))
-            await those.add_entry(MemoryEntry("goes", expires_at=clock.now + HOUR))
-        clock.pass_by()
-        told: list[int] = []
-
-        assert await memory.service.purge_expired(on_progress=told.append) == 3
-
-        assert (told[-1], told) == (3, sorted(told))
-        assert await memory.service.purge_expired() == 0
-        assert sorted(await memory.everything()) == ["soon", "stays"]
-        assert await memory.delete_user() == 2
-
-    async def test_a_purge_changes_no_answer(self, clock: Clock, embedded: Memories) -> None:
-        await _purge_alone(clock, embedded)
-        ends = [None, clock.now + HOUR, None, clock.now + 2 * HOUR, clock.now + HOUR]
-        for session in ("s1", "s2"):
-            await embedded.add(
-                *(MemoryEntry(f"tea {n} cup{n % 3}", expires_at=end) for n, end in enumerate(4 * ends)), session=session
-            )
-        clock.pass_by()
-
-        async def answers() -> list[Any]:
-            found: list[Any] = [await embedded.search("tea cup1", mode=mode) for mode in ("keyword", "vector", None)]
-            return [
-                *([(memory.id, round(memory.score or 0, 5)) for memory in each] for each in found),
-                [each.partial for each in found],
-                await embedded.recent(),
-                (await embedded.page(with_total=True)).total,
-                await embedded.delete_entries("tea", dry_run=True),
-            ]
-
-        before = await answers()
-        assert await embedded.service.purge_expired() == 16
-        assert await answers() == before
-        await embedded.add("one more")
-        assert (await embedded.page(with_total=True)).total == 25
-
-    async def test_several_purges_at_once_erase_each_entry_once(self, clock: Clock, memory: Memories) -> None:
-        await _purge_alone(clock, memory)
-        for number in range(20):
-            of_user = memory.user(f"user {number}")
-            await of_user.add("stays", *(MemoryEntry(f"goes {n}", expires_at=clock.now) for n in range(10)))
-
-        adding = [memory.user(f"user {number}").add("new", session="s2") for number in range(20)]
-        counts = await asyncio.gather(*(memory.service.purge_expired() for _ in range(4)), *adding)
-
-        assert sum(count for count in counts if isinstance(count, int)) == 200
-        assert sorted(await memory.user("user 7").everything()) == ["new", "stays"]
-
-    async def test_a_purge_leaves_what_was_added_again(self, clock: Clock, memory: Memories) -> None:
-        await memory.add(MemoryEntry("tea", id="e", expires_at=clock.now))
-        await memory.add(MemoryEntry("tea", id="e", expires_at=clock.now + HOUR))
-
-        await memory.service.purge_expired()
-
-        assert await memory.everything() == ["tea"]
-
     async def test_a_request_is_answered_by_one_instant(self, clock: Clock, memory: Memories) -> None:
         await memory.add(MemoryEntry("tea", expires_at=clock.now + TICK))
 
         response = await memory.service.search(SearchRequest("tea", memory.app_name, "ana"))
 
         assert texts(response) == ["tea"]
-
-
-async def _purge_alone(clock: Clock, memory: Memories) -> None:
-    """Go back to a time at which nothing of other tests has expired."""
-    clock.now = datetime(1990, 1, 2, tzinfo=UTC)
-    await memory.service.purge_expired()
-    clock.now = datetime(1990, 1, 1, tzinfo=UTC)
