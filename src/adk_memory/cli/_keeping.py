@@ -40,20 +40,20 @@ def _export(args: argparse.Namespace) -> None:
 
 def _write_whole(url: str, args: argparse.Namespace, path: Path) -> int:
     """Write the file beside its place, where only its owner can read it, and put it there once it is whole."""
+    beside: str | None = None
     try:
         handle, beside = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.parent)
-    except OSError as error:
-        error.filename = str(path)  # the name that was given
-        raise
-    try:
         with open(handle, "wb") as file:  # noqa: PTH123 - a handle
             exported = _write(url, args, file.write)
             file.flush()
             os.fsync(file.fileno())
         Path(beside).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(beside).unlink()
+    except BaseException as error:
+        if beside is not None:
+            with suppress(OSError):
+                Path(beside).unlink()
+        if isinstance(error, OSError):
+            error.filename = str(path)  # the name that was given
         raise
     return exported
 
