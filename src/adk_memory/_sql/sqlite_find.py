@@ -55,7 +55,8 @@ def find(
     if sight and question.vector is not None and model_id is not None:
         similar, vectors = _nearest(connection, sight, model_id, question.vector, question.nearest, passing)
         unseen = sorted(similar.keys() - (matches or {}).keys())
-        statement = sight.entries(*CANDIDATE_COLUMNS, scope_id=dialect.scope_of_entries_by_id)
+        # None of these has expired, and this statement is not a prepared one.
+        statement = sight.with_expired().entries(*CANDIDATE_COLUMNS, scope_id=dialect.scope_of_entries_by_id)
         statement = statement.where(dialect.among(EntryRow.id, unseen))
         near = {row.id: candidate(*row) for row in connection.execute(statement)} if unseen else {}
     return Found(sight, matches, similar, near, vectors, {})
