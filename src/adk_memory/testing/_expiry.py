@@ -247,6 +247,15 @@ class ExpiryContract(ClockedContract):
         assert embedder.asked
         assert "secret" not in "".join(embedder.asked)
 
+    async def test_what_comes_after_it_stands_where_it_would_after_a_purge(
+        self, clock: Clock, memory: Memories
+    ) -> None:
+        await memory.add("one", MemoryEntry("two", expires_at=clock.now))
+
+        await memory.add("three")
+
+        assert {found.text: found.position for found in await memory.recent()} == {"one": 1, "three": 2}
+
     async def test_an_update_keeps_the_end_that_it_does_not_name(self, clock: Clock, memory: Memories) -> None:
         end = clock.now + HOUR
         await memory.add(MemoryEntry("tea", id="e", expires_at=end))
