@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adk_memory._memory.service import InMemoryMemoryService
@@ -15,7 +17,11 @@ from adk_memory.service import MemoryService
 
 
 def open_memory(
-    url_or_engine: str | AsyncEngine, *, embedder: EmbeddingProvider | None = None, reranker: Reranker | None = None
+    url_or_engine: str | AsyncEngine,
+    *,
+    embedder: EmbeddingProvider | None = None,
+    reranker: Reranker | None = None,
+    default_ttl: timedelta | None = None,
 ) -> MemoryService:
     """Return the service for a database; it connects with its first operation.
 
@@ -23,16 +29,17 @@ def open_memory(
     database in memory; ``postgresql://user@host/name`` is Postgres, also spelt ``postgres://`` or with a driver.
     An engine of SQLAlchemy's stays the caller's: it gets no listeners and is not disposed of.
     With an ``embedder`` searches go by similarity too; a ``reranker`` has the last word on the order of their answers.
+    New entries that say nothing about it themselves expire ``default_ttl`` after they were written.
 
     Raises:
         ConfigurationError: no backend goes by that URL or engine, or a package for it is missing.
+        ValidationError: ``default_ttl`` is not between nothing and 365,000 days.
     """
     backend = _backend(url_or_engine)
     if backend == "memory":
-        return InMemoryMemoryService(embedder=embedder, reranker=reranker)
-    if backend == "sqlite":
-        return sqlite.SqliteMemoryService(url_or_engine, embedder=embedder, reranker=reranker)
-    return postgres.PostgresMemoryService(url_or_engine, embedder=embedder, reranker=reranker)
+        return InMemoryMemoryService(embedder=embedder, reranker=reranker, default_ttl=default_ttl)
+    service = sqlite.SqliteMemoryService if backend == "sqlite" else postgres.PostgresMemoryService
+    return service(url_or_engine, embedder=embedder, reranker=reranker, default_ttl=default_ttl)
 
 
 def open_engine(url: str) -> AsyncEngine:

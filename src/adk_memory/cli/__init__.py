@@ -11,6 +11,7 @@ from adk_memory.cli._command import Command, UsageError, parse
 from adk_memory.cli._demo import DEMO
 from adk_memory.cli._erasure import ERASE_USER, SCRUB
 from adk_memory.cli._index import INDEX
+from adk_memory.cli._keeping import EXPORT, IMPORT, PURGE
 from adk_memory.cli._memories import ADD, DELETE, RECENT, SEARCH
 from adk_memory.cli._output import complain, one_line, without_passwords
 from adk_memory.cli._schema import CHECK, CURRENT, REINDEX, UPGRADE
@@ -24,7 +25,8 @@ from adk_memory.errors import (
 )
 
 COMMANDS: tuple[Command, ...] = (
-    DEMO, UPGRADE, CURRENT, CHECK, REINDEX, ADD, SEARCH, RECENT, DELETE, ERASE_USER, SCRUB, INDEX, SERVE_MCP,
+    DEMO, UPGRADE, CURRENT, CHECK, REINDEX, PURGE, SCRUB, ADD, SEARCH, RECENT, DELETE, ERASE_USER, EXPORT, IMPORT,
+    INDEX, SERVE_MCP,
 )  # fmt: skip
 
 _EXIT_CODES = (

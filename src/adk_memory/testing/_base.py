@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import ClassVar, Final, Literal, Protocol
 
 import pytest
@@ -32,6 +33,7 @@ OPTIONAL_OPERATIONS: Final = frozenset(
         "delete_project",
         "delete_session",
         "delete_user",
+        "export_user",
         "get",
         "health_check",
         "list_page",
@@ -43,7 +45,9 @@ OPTIONAL_OPERATIONS: Final = frozenset(
 class MakeService(Protocol):
     """Makes a service; it is entered, used and left by the suite."""
 
-    def __call__(self, embedder: EmbeddingProvider | None = None) -> MemoryService: ...
+    def __call__(
+        self, *, embedder: EmbeddingProvider | None = None, default_ttl: timedelta | None = None
+    ) -> MemoryService: ...
 
 
 @dataclass(frozen=True)
@@ -209,6 +213,7 @@ class ContractBase:
     projects: ClassVar[bool] = True
     embeddings: ClassVar[bool] = True
     filters: ClassVar[bool] = True
+    expiry: ClassVar[bool] = True
     durable: ClassVar[bool] = True
     optional_operations: ClassVar[frozenset[str]] = OPTIONAL_OPERATIONS
 
