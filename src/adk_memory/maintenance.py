@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
+from adk_memory._observing import observe_operations
 from adk_memory.errors import OperationNotSupportedError
 from adk_memory.types import HealthReport
 
 
 class MaintainedService:
     """The part of `MemoryService` that is about the whole store, and about no user in particular."""
+
+    backend_name: str = ""
+    """What logs and telemetry call this backend; the name of its class where it says nothing."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        observe_operations(cls)
 
     async def __aenter__(self) -> Self:
         return self

@@ -10,10 +10,18 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NEEDS = {"google_adk_agent.py": "google.adk"}
+NEEDS = {
+    "google_adk_agent.py": "google.adk",
+    "mcp_client.py": "mcp",
+    "openai_agents.py": "agents",
+    "pydantic_ai_agent.py": "pydantic_ai",
+}
 SAYS = {
     "google_adk_agent.py": "monday: Noted.\ntuesday: You told me: My favourite tea is jasmine.\n",
+    "mcp_client.py": "Ada: Ada takes her coffee without sugar. (0.",
+    "openai_agents.py": "You take orders.\n\n<memories>\n",
     "plain_python.py": "-> Noted.\nWhich tea do I like?\n-> What I know of it:\n<memories>\n",
+    "pydantic_ai_agent.py": "I take my coffee with oat milk.\n</memory>\n",
 }
 
 

@@ -8,7 +8,15 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize(("integration", "package", "extra"), [("google_adk", "google.adk", "google-adk")])
+@pytest.mark.parametrize(
+    ("integration", "package", "extra"),
+    [
+        ("google_adk", "google.adk", "google-adk"),
+        ("mcp", "mcp", "mcp"),
+        ("openai_agents", "agents", "openai-agents"),
+        ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
+    ],
+)
 def test_a_missing_package_is_named_with_the_line_that_installs_it(integration: str, package: str, extra: str) -> None:
     code = (
         f"import sys; sys.modules[{package!r}] = None\n"

@@ -16,7 +16,6 @@ from adk_memory._ranking import (
     Collection,
     Question,
     cosines,
-    document_frequency,
     keyword_shares,
     nearest,
     ranked,
@@ -26,6 +25,7 @@ from adk_memory._scope import Scope
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
+    validate_flag,
     validate_id,
     validate_limit,
     validate_project_id,
@@ -52,6 +52,7 @@ class InMemoryMemoryService(MemoryService):
     """Keeps everything in this process and forgets it at its end."""
 
     supports_project_scoping = True
+    backend_name = "memory"
 
     def __init__(self, *, embedder: EmbeddingProvider | None = None, reranker: Reranker | None = None) -> None:
         self._embedder = None if embedder is None else Embedder(embedder)
@@ -124,8 +125,9 @@ class InMemoryMemoryService(MemoryService):
         project_id: str | AllProjects | None = ALL_PROJECTS,
         filter: Filter | None = None,
     ) -> list[Memory]:
+        scope = Scope.reading(app_name, user_id, project_id)
         limit, filter = validate_limit(limit), validate_filter(filter)
-        rows = self._rows.newest_first(Scope.reading(app_name, user_id, project_id), filter)
+        rows = self._rows.newest_first(scope, filter)
         return [row.memory() for row in rows[:limit]]
 
     async def list_page(
@@ -141,6 +143,7 @@ class InMemoryMemoryService(MemoryService):
     ) -> Page:
         scope = Scope.reading(app_name, user_id, project_id)
         limit, filter = validate_limit(limit, DEFAULT_PAGE), validate_filter(filter)
+        validate_flag("with_total", with_total)
         place = place_of(after, scope, filter)
         rows = self._rows.newest_first(scope, filter)
         rest = rows if place is None else [row for row in rows if instant(row) < (place.instant, place.arrival)]
@@ -168,6 +171,7 @@ class InMemoryMemoryService(MemoryService):
     ) -> int:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         wanted = set(_analysis.required_words(validate_query(query)))
+        validate_flag("dry_run", dry_run)
 
         def matches(row: Row) -> bool:
             return bool(wanted) and wanted.issubset(_analysis.words(row.record.text))
@@ -199,13 +203,9 @@ class InMemoryMemoryService(MemoryService):
 def _keyword_leg(question: Question, candidates: dict[int, Candidate]) -> dict[int, float]:
     if question.mode == "vector":
         return {}
-    documents = [candidate.terms for candidate in candidates.values() if candidate.terms]
-    collection = Collection(
-        entries=len(documents),
-        terms=sum(map(len, documents)),
-        frequency=document_frequency(question.terms, documents),
-    )
-    return keyword_shares(question.terms, candidates.values(), collection)
+    documents = [candidate for candidate in candidates.values() if candidate.terms]
+    collection = Collection(entries=len(documents), terms=sum(len(document.terms) for document in documents))
+    return keyword_shares(question.terms, documents, collection)
 
 
 def _vector_leg(question: Question, rows: dict[int, Row], candidates: dict[int, Candidate]) -> list[tuple[int, float]]:

@@ -42,6 +42,7 @@ from adk_memory._ranking import Question, Vector
 from adk_memory._scope import Scope
 from adk_memory._sql.columns import HalfVector
 from adk_memory._sql.dialect import Addition, Found, Result, deltas
+from adk_memory._sql.discretion import discreet
 from adk_memory._sql.metadata import postgres_condition
 from adk_memory._sql.postgres_add import add
 from adk_memory._sql.postgres_bulk import add_all
@@ -70,6 +71,8 @@ _QUIESCE = text("LOCK TABLE adk_memory_scope IN SHARE MODE")
 
 class PostgresMemoryService(SqlMemoryService):
     """Keeps entries in Postgres: full text everywhere, vectors in pgvector where an embedder is given."""
+
+    backend_name = "postgresql"
 
     def __init__(
         self,
@@ -142,7 +145,7 @@ class PostgresDialect:
                 return work(connection)
 
         if (engine, isolation) not in self._engines:
-            self._engines[engine, isolation] = engine.sync_engine.execution_options(isolation_level=isolation)
+            self._engines[engine, isolation] = discreet(engine.sync_engine.execution_options(isolation_level=isolation))
         isolated = self._engines[engine, isolation]
         try:
             # In one greenlet; the asyncio classes of SQLAlchemy would start three.

@@ -30,6 +30,7 @@ from adk_memory._sql.writing import Batch
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
+    validate_flag,
     validate_id,
     validate_limit,
     validate_project_id,
@@ -173,7 +174,8 @@ class SqlMemoryService(MemoryService):
         filter: Filter | None = None,
     ) -> list[Memory]:
         scope = Scope.reading(app_name, user_id, project_id)
-        return await self._latest(scope, self._condition(validate_filter(filter)), validate_limit(limit))
+        limit, filter = validate_limit(limit), validate_filter(filter)
+        return await self._latest(scope, self._condition(filter), limit)
 
     async def list_page(
         self,
@@ -188,6 +190,7 @@ class SqlMemoryService(MemoryService):
     ) -> Page:
         scope = Scope.reading(app_name, user_id, project_id)
         limit, filter = validate_limit(limit, DEFAULT_PAGE), validate_filter(filter)
+        validate_flag("with_total", with_total)
         place = place_of(after, scope, filter)
         passing = self._condition(filter)
 
@@ -216,6 +219,7 @@ class SqlMemoryService(MemoryService):
     ) -> int:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         words = _analysis.required_words(validate_query(query))
+        validate_flag("dry_run", dry_run)
 
         def work(connection: Connection) -> int:
             sight = look(connection, scope, lock=not dry_run)

@@ -70,6 +70,8 @@ _LAST_ENTRY = text("SELECT seq FROM sqlite_sequence WHERE name = 'adk_memory_ent
 class SqliteMemoryService(SqlMemoryService):
     """Keeps entries in a SQLite file, searched through FTS5; ``sqlite://`` is a private database in memory."""
 
+    backend_name = "sqlite"
+
     def __init__(
         self,
         url_or_engine: str | AsyncEngine,

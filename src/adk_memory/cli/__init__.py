@@ -13,6 +13,7 @@ from adk_memory.cli._index import INDEX
 from adk_memory.cli._memories import ADD, DELETE, RECENT, SEARCH
 from adk_memory.cli._output import complain, one_line, without_passwords
 from adk_memory.cli._schema import CHECK, CURRENT, REINDEX, UPGRADE
+from adk_memory.cli._serve import SERVE_MCP
 from adk_memory.errors import (
     AdkMemoryError,
     SchemaMissingError,
@@ -21,7 +22,7 @@ from adk_memory.errors import (
     StorageUnavailableError,
 )
 
-COMMANDS: tuple[Command, ...] = (DEMO, UPGRADE, CURRENT, CHECK, REINDEX, ADD, SEARCH, RECENT, DELETE, INDEX)
+COMMANDS: tuple[Command, ...] = (DEMO, UPGRADE, CURRENT, CHECK, REINDEX, ADD, SEARCH, RECENT, DELETE, INDEX, SERVE_MCP)
 
 _EXIT_CODES = (
     (UsageError, 2),

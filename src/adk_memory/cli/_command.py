@@ -104,10 +104,15 @@ def add_database(parser: argparse.ArgumentParser, *, positional: bool = False) -
     """Declare ``--url`` and ``--json``, and where it is ``positional`` also a plain URL."""
     if positional:
         parser.add_argument("database", nargs="?", metavar="URL", help=f"the database (default: {URL_VARIABLE})")
-    parser.add_argument(
-        "--url", help="the same, as an option" if positional else f"the database (default: {URL_VARIABLE})"
-    )
+        parser.add_argument("--url", help="the same, as an option")
+    else:
+        add_url(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")
+
+
+def add_url(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--url``."""
+    parser.add_argument("--url", help=f"the database (default: {URL_VARIABLE})")
 
 
 def add_owner(parser: argparse.ArgumentParser) -> None:

@@ -8,5 +8,6 @@ texts that are too long for a model.
 from adk_memory.embedders._functions import FunctionEmbedder
 from adk_memory.embedders._http import HttpEmbedder
 from adk_memory.embedders._local import FastLocalEmbedder, LocalEmbedder
+from adk_memory.embedders._sentence_transformers import SentenceTransformerEmbedder
 
-__all__ = ["FastLocalEmbedder", "FunctionEmbedder", "HttpEmbedder", "LocalEmbedder"]
+__all__ = ["FastLocalEmbedder", "FunctionEmbedder", "HttpEmbedder", "LocalEmbedder", "SentenceTransformerEmbedder"]

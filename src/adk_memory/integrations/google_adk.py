@@ -15,6 +15,7 @@ from urllib.parse import unquote_plus
 
 import pydantic
 
+from adk_memory._packages import require
 from adk_memory._validation import DEFAULT_LIMIT, MAX_LIMIT, validate_id
 from adk_memory.errors import ConfigurationError, ValidationError
 from adk_memory.filters import Session as InSession
@@ -22,13 +23,10 @@ from adk_memory.integrations._services import Services
 from adk_memory.service import MemoryService
 from adk_memory.types import Memory, MemoryEntry, SearchRequest, SessionEntries
 
-try:
-    from google.adk.memory import base_memory_service, memory_entry
-    from google.genai import types
-except ModuleNotFoundError as error:
-    raise ConfigurationError(
-        'adk_memory.integrations.google_adk needs a package: pip install "adk-memory[google-adk]"'
-    ) from error
+require("google.adk", __name__, "google-adk")
+
+from google.adk.memory import base_memory_service, memory_entry  # noqa: E402
+from google.genai import types  # noqa: E402
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
