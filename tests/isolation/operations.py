@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
 
-from adk_memory import Filter, Memory, MemoryEntry, MemoryService, Page, SearchRequest, SessionEntries
+from adk_memory import (
+    Filter,
+    InMemoryMemoryService,
+    Memory,
+    MemoryEntry,
+    MemoryService,
+    Page,
+    SearchRequest,
+    SessionEntries,
+)
 from adk_memory._paging import Place, cursor
 from adk_memory._scope import Scope
 from adk_memory._validation import utc
@@ -133,9 +142,13 @@ OPERATIONS: Final[dict[str, tuple[Reach, Callable[[Call], Awaitable[Any]]]]] = {
 }
 """By the name of the operation, and after it, where there are several, which form of it."""
 
-READING: Final = tuple(name for name in OPERATIONS if name.startswith(("search", "get", "list", "export")) or "dry" in name)
+READING: Final = tuple(
+    name for name in OPERATIONS if name.startswith(("search", "get", "list", "export")) or "dry" in name
+)
 
-OF_NO_USER: Final = frozenset({"close", "health_check", "migrate", "purge_expired", "reindex", "schema_version", "scrub"})
+OF_NO_USER: Final = frozenset(
+    {"close", "health_check", "migrate", "purge_expired", "reindex", "schema_version", "scrub"}
+)
 """Operations that are given no user and tell nothing of one."""
 
 
@@ -146,7 +159,7 @@ def hunted() -> set[str]:
 
 def public_operations() -> set[str]:
     """Return the names of the operations that a service has."""
-    members = inspect.getmembers(MemoryService, inspect.isroutine)
+    members = inspect.getmembers(InMemoryMemoryService, inspect.isroutine)  # it has all
     return {name for name, member in members if not name.startswith("_") and _is_operation(member)}
 
 
