@@ -7,14 +7,18 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adk_memory._memory.service import InMemoryMemoryService
 from adk_memory._sql import postgres, sqlite
 from adk_memory._sql.urls import backend_of
-from adk_memory.embedding import EmbeddingProvider
+from adk_memory.embedding import EmbeddingProvider, OnEmbeddingError
 from adk_memory.errors import ConfigurationError
 from adk_memory.reranking import Reranker
 from adk_memory.service import MemoryService
 
 
 def open_memory(
-    url_or_engine: str | AsyncEngine, *, embedder: EmbeddingProvider | None = None, reranker: Reranker | None = None
+    url_or_engine: str | AsyncEngine,
+    *,
+    embedder: EmbeddingProvider | None = None,
+    reranker: Reranker | None = None,
+    on_embedding_error: OnEmbeddingError = "raise",
 ) -> MemoryService:
     """Return the service for a database; it connects with its first operation.
 
@@ -22,16 +26,17 @@ def open_memory(
     database in memory; ``postgresql://user@host/name`` is Postgres, also spelt ``postgres://`` or with a driver.
     An engine of SQLAlchemy's stays the caller's: it gets no listeners and is not disposed of.
     With an ``embedder`` searches go by similarity too; a ``reranker`` has the last word on the order of their answers.
+    Entries whose vectors the embedder fails to make are not written, unless ``on_embedding_error="defer"``: they are
+    found by their words at once, and by similarity after `MemoryService.embed_pending`.
 
     Raises:
         ConfigurationError: no backend goes by that URL or engine, or a package for it is missing.
     """
     backend = _backend(url_or_engine)
     if backend == "memory":
-        return InMemoryMemoryService(embedder=embedder, reranker=reranker)
-    if backend == "sqlite":
-        return sqlite.SqliteMemoryService(url_or_engine, embedder=embedder, reranker=reranker)
-    return postgres.PostgresMemoryService(url_or_engine, embedder=embedder, reranker=reranker)
+        return InMemoryMemoryService(embedder=embedder, reranker=reranker, on_embedding_error=on_embedding_error)
+    service = sqlite.SqliteMemoryService if backend == "sqlite" else postgres.PostgresMemoryService
+    return service(url_or_engine, embedder=embedder, reranker=reranker, on_embedding_error=on_embedding_error)
 
 
 def open_engine(url: str) -> AsyncEngine:

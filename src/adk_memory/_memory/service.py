@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 
 from adk_memory import _analysis
 from adk_memory._asking import ask
+from adk_memory._memory.pending import embed_pending
 from adk_memory._memory.rows import Row, Rows, instant
 from adk_memory._paging import Place, cursor, place_of
 from adk_memory._ranking import (
@@ -31,7 +32,8 @@ from adk_memory._validation import (
     validate_project_id,
     validate_query,
 )
-from adk_memory.embedding import Embedder, EmbeddingProvider
+from adk_memory.embedding import Embedder, EmbeddingProvider, OnEmbeddingError
+from adk_memory.errors import ConfigurationError
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
@@ -53,8 +55,14 @@ class InMemoryMemoryService(MemoryService):
 
     supports_project_scoping = True
 
-    def __init__(self, *, embedder: EmbeddingProvider | None = None, reranker: Reranker | None = None) -> None:
-        self._embedder = None if embedder is None else Embedder(embedder)
+    def __init__(
+        self,
+        *,
+        embedder: EmbeddingProvider | None = None,
+        reranker: Reranker | None = None,
+        on_embedding_error: OnEmbeddingError = "raise",
+    ) -> None:
+        self._embedder = Embedder.of(embedder, on_embedding_error)
         self._reranking = Reranking(reranker)
         self._rows = Rows(self._embedder)
 
@@ -70,7 +78,7 @@ class InMemoryMemoryService(MemoryService):
     ) -> list[str]:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         validate_id("session_id", session_id)
-        ids, records = session_records(entries, session_id, project_id, existing)
+        ids, records = session_records(entries, session_id, project_id, existing, self._embedder)
         await self._rows.store(scope, project_id, session_id, records, existing)
         return ids
 
@@ -84,7 +92,7 @@ class InMemoryMemoryService(MemoryService):
         existing: Literal["update", "keep"] = "update",
     ) -> str:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
-        record = single_record(entry, existing)
+        record = single_record(entry, existing, self._embedder)
         await self._rows.store(scope, project_id, None, [record], existing)
         return record.id
 
@@ -193,7 +201,23 @@ class InMemoryMemoryService(MemoryService):
         return self._rows.erase(Scope.erasing(app_name, user_id, ALL_PROJECTS))
 
     async def health_check(self) -> HealthReport:
-        return HealthReport(backend="memory", embedding_model=None if self._embedder is None else self._embedder.model)
+        if self._embedder is None:
+            return HealthReport(backend="memory")
+        return HealthReport(backend="memory", embedding_model=self._embedder.model, pending=self._rows.pending())
+
+    async def embed_pending(
+        self, *, on_progress: Callable[[int, int], None] | None = None, limit: int | None = None
+    ) -> int:
+        return await embed_pending(self._rows, self._embedder, on_progress, limit)
+
+    async def drop_model(self, model: str, *, on_progress: Callable[[int], None] | None = None) -> int:
+        known = None if self._embedder is None else self._embedder.model
+        if model != known:
+            raise ConfigurationError(f"there is no model {model!r}; there are: {known or 'none'}")
+        dropped = self._rows.drop_vectors()
+        if on_progress is not None:
+            on_progress(dropped)
+        return dropped
 
 
 def _keyword_leg(question: Question, candidates: dict[int, Candidate]) -> dict[int, float]:

@@ -14,6 +14,7 @@ from adk_memory._sql.dialect import Dialect, chunks
 from adk_memory._sql.scope import GLOBAL_KEY, Sight, fingerprint, named_entries, new_scope
 from adk_memory._sql.tables import EntryRow, ScopeRow
 from adk_memory._sql.writing import KNOWN_COLUMNS, Batch, Plan, planned, with_vectors, write_known
+from adk_memory.embedding import Embedder
 from adk_memory.types import Existing, SessionEntries
 
 Sights = Mapping[str, Sight]
@@ -24,12 +25,13 @@ class ScopesErasedError(Exception):
     """Raised in a transaction, which it undoes: to make a scope anew, with locks in hand, could wait in a circle."""
 
 
-def batch_of(item: SessionEntries, existing: Existing) -> Batch:
+def batch_of(item: SessionEntries, existing: Existing, embedder: Embedder | None) -> Batch:
     """Return what storing an item stores."""
     scope = Scope.erasing(item.app_name, item.user_id, item.project_id)
     if item.session_id is None:
-        return Batch(scope, item.project_id, GLOBAL_KEY, single_records(item.entries, existing), existing)
-    _, records = session_records(item.entries, item.session_id, item.project_id, existing)
+        records = single_records(item.entries, existing, embedder)
+        return Batch(scope, item.project_id, GLOBAL_KEY, records, existing)
+    _, records = session_records(item.entries, item.session_id, item.project_id, existing, embedder)
     return Batch(scope, item.project_id, item.session_id, records, existing)
 
 

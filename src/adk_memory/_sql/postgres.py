@@ -46,13 +46,14 @@ from adk_memory._sql.metadata import postgres_condition
 from adk_memory._sql.postgres_add import add
 from adk_memory._sql.postgres_bulk import add_all
 from adk_memory._sql.postgres_find import find
+from adk_memory._sql.postgres_index import drop
 from adk_memory._sql.postgres_sketch import Sketches
 from adk_memory._sql.postgres_text import SEARCH, any_of, every_of, holding, lexeme, lexemes, scope_lexeme, tsquery
 from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.tables import EmbeddingRow, EntryRow
 from adk_memory._sql.urls import postgres_url
-from adk_memory.embedding import EmbeddingProvider
+from adk_memory.embedding import EmbeddingProvider, OnEmbeddingError
 from adk_memory.errors import ConfigurationError
 from adk_memory.filters import Metadata
 from adk_memory.reranking import Reranker
@@ -77,10 +78,18 @@ class PostgresMemoryService(SqlMemoryService):
         *,
         embedder: EmbeddingProvider | None = None,
         reranker: Reranker | None = None,
+        on_embedding_error: OnEmbeddingError = "raise",
     ) -> None:
         ours = isinstance(url_or_engine, str)
         engine = open_engine(url_or_engine) if isinstance(url_or_engine, str) else url_or_engine
-        super().__init__(engine, PostgresDialect(), owns_engine=ours, embedder=embedder, reranker=reranker)
+        super().__init__(
+            engine,
+            PostgresDialect(),
+            owns_engine=ours,
+            embedder=embedder,
+            reranker=reranker,
+            on_embedding_error=on_embedding_error,
+        )
 
 
 def open_engine(url: str) -> AsyncEngine:
@@ -242,17 +251,30 @@ class PostgresDialect:
         self._vector_schema = schema
         self._sketches.learn(connection)
 
-    def vector_insert(self, scope_id: int, model_id: int) -> Insert:
-        return insert(EmbeddingRow).values(
-            scope_id=scope_id,
-            model_id=model_id,
+    def add_vectors(self, connection: Connection, model_id: int, vectors: Sequence[tuple[int, int, Vector]]) -> None:
+        statement = insert(EmbeddingRow).values(
+            scope_id=bindparam("scope"),
+            model_id=bindparam("model"),
             entry_id=bindparam("entry"),
             vector=self._halfvec(bindparam("floats")),
             sketch=cast(bindparam("bits", type_=Text), postgresql.BIT(varying=True)),
         )
+        rows = [
+            {
+                "scope": scope_id,
+                "model": model_id,
+                "entry": entry_id,
+                "floats": vector.tolist(),
+                "bits": self._sketches.of(model_id, vector),
+            }
+            for scope_id, entry_id, vector in vectors
+        ]
+        connection.execute(statement, rows)
+        # Whether there are thresholds by now is looked up when its turn comes.
+        self._sketches.wrote(connection, model_id, len(rows), have_thresholds=False)
 
-    def vector_parameters(self, model_id: int, entry_id: int, vector: Vector) -> Mapping[str, object]:
-        return {"entry": entry_id, "floats": vector.tolist(), "bits": self._sketches.of(model_id, vector)}
+    async def drop_vector_index(self, engine: AsyncEngine, model: str) -> None:
+        await drop(engine, model)
 
     async def tend(self, engine: AsyncEngine, model_id: int) -> None:
         if not self._sketches.take_turn():
