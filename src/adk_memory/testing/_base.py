@@ -117,10 +117,12 @@ class Memories:
         min_score: float | None = None,
         mode: Mode | None = None,
         filter: Filter | None = None,
+        vector: object = None,
     ) -> SearchResponse:
         self.can.need_filters(filter)
+        scope = (self.app_name, self.user_id, self.project_id)
         return await self.service.search(
-            SearchRequest(query, self.app_name, self.user_id, self.project_id, limit, min_score, mode, filter=filter)
+            SearchRequest(query, *scope, limit, min_score, mode, filter=filter, vector=vector)
         )
 
     async def found(
@@ -131,9 +133,12 @@ class Memories:
         min_score: float | None = None,
         mode: Mode | None = None,
         filter: Filter | None = None,
+        vector: object = None,
     ) -> list[str]:
         """Return the texts that a search finds, best first."""
-        return texts(await self.search(query, limit=limit, min_score=min_score, mode=mode, filter=filter))
+        return texts(
+            await self.search(query, limit=limit, min_score=min_score, mode=mode, filter=filter, vector=vector)
+        )
 
     async def scores(self, query: str, *, mode: Mode | None = None, filter: Filter | None = None) -> dict[str, float]:
         """Return the score of each text that a search finds, best first."""

@@ -9,6 +9,7 @@ from adk_memory.testing._durability import DurabilityContract
 from adk_memory.testing._erasing import ErasingContract
 from adk_memory.testing._errors import ErrorsContract
 from adk_memory.testing._filters import FiltersContract
+from adk_memory.testing._given import GivenVectorsContract
 from adk_memory.testing._identifiers import IdentifiersContract
 from adk_memory.testing._identity import IdentityContract
 from adk_memory.testing._languages import LanguagesContract
@@ -37,6 +38,7 @@ class MemoryServiceContract(
     ScoresContract,
     LanguagesContract,
     VectorsContract,
+    GivenVectorsContract,
     BulkContract,
     ProvidersContract,
     TurnsContract,
