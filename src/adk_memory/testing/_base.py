@@ -21,6 +21,7 @@ from adk_memory import (
     SearchRequest,
     SearchResponse,
 )
+from adk_memory.embedding import OnEmbeddingError
 from adk_memory.testing._embedder import ToyEmbedder
 from adk_memory.types import AllProjects, Existing, Mode
 
@@ -32,6 +33,8 @@ OPTIONAL_OPERATIONS: Final = frozenset(
         "delete_project",
         "delete_session",
         "delete_user",
+        "drop_model",
+        "embed_pending",
         "get",
         "health_check",
         "list_page",
@@ -41,9 +44,14 @@ OPTIONAL_OPERATIONS: Final = frozenset(
 
 
 class MakeService(Protocol):
-    """Makes a service; it is entered, used and left by the suite."""
+    """Makes a service; it is entered, used and left by the suite.
 
-    def __call__(self, embedder: EmbeddingProvider | None = None) -> MemoryService: ...
+    ``on_embedding_error`` is passed where the backend has ``embed_pending``, and nowhere else.
+    """
+
+    def __call__(
+        self, *, embedder: EmbeddingProvider | None = None, on_embedding_error: OnEmbeddingError = "raise"
+    ) -> MemoryService: ...
 
 
 @dataclass(frozen=True)
