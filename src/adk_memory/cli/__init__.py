@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from adk_memory.cli._command import Command, UsageError, parse
 from adk_memory.cli._demo import DEMO
+from adk_memory.cli._embed import EMBED
 from adk_memory.cli._index import INDEX
 from adk_memory.cli._memories import ADD, DELETE, RECENT, SEARCH
 from adk_memory.cli._output import complain, one_line, without_passwords
@@ -21,7 +22,7 @@ from adk_memory.errors import (
     StorageUnavailableError,
 )
 
-COMMANDS: tuple[Command, ...] = (DEMO, UPGRADE, CURRENT, CHECK, REINDEX, ADD, SEARCH, RECENT, DELETE, INDEX)
+COMMANDS: tuple[Command, ...] = (DEMO, UPGRADE, CURRENT, CHECK, REINDEX, EMBED, ADD, SEARCH, RECENT, DELETE, INDEX)
 
 _EXIT_CODES = (
     (UsageError, 2),
