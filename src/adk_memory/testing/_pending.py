@@ -149,6 +149,26 @@ class PendingContract(DeferringContract):
         assert scores["loud music"] >= 0.99
         assert (await deferring.search("milk")).partial is False
 
+    async def test_an_entry_that_is_reworded_and_put_off_meanwhile_waits_for_the_vector_of_its_text(
+        self, deferring: Memories, failing: FailingEmbedder
+    ) -> None:
+        failing.down = True
+        await deferring.add(MemoryEntry("green tea", id="mine"), "milk")
+        failing.down = False
+
+        async def interruption() -> None:
+            failing.down = True
+            await deferring.add(MemoryEntry("loud music", id="mine"))
+            failing.down = False
+
+        failing.interruption = interruption
+        await deferring.service.embed_pending()
+        await deferring.service.embed_pending()
+
+        scores = await deferring.scores("loud music", mode="vector")
+        assert scores["loud music"] >= 0.99
+        assert (await deferring.search("milk")).partial is False
+
     async def test_others_read_and_write_meanwhile(self, deferring: Memories, failing: FailingEmbedder) -> None:
         failing.down = True
         await deferring.add("green tea")
