@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal, Protocol, Self, get_args, runtime_checkable
 
@@ -100,12 +101,17 @@ class Embedder:
             raise EmbeddingMismatchError(
                 f"{name} has {len(vector)} numbers, but those of {self.model} have {self.dimensions} dimensions"
             )
-        if not np.isfinite(vector).all():
+        # The sum, which is quickly had, is finite only if all of them are; that of huge numbers need not be.
+        if not math.isfinite(sum(vector)) and not np.isfinite(vector).all():
             raise ValidationError(f"{name} has NaN or infinity in it")
 
     def unit(self, vector: Sequence[float]) -> npt.NDArray[np.float32] | None:
         """Return the unit vector of one that was checked, `None` for a zero vector."""
         return self._units([vector])[0]
+
+    def units(self, vectors: Sequence[Sequence[float]]) -> list[npt.NDArray[np.float32] | None]:
+        """Return what `unit` does of many."""
+        return self._units(vectors) if vectors else []
 
     async def new_passages(self, texts: Sequence[str]) -> dict[str, npt.NDArray[np.float32] | None]:
         """Return the vectors of texts that are about to be stored.

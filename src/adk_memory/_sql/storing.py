@@ -119,8 +119,9 @@ class Storage:
         embedder = self._embedder
         if embedder is None:
             return {}
-        given = {entry_id: embedder.unit(vector) for entry_id, vector in planned.given().items()}
-        return given | {entry_id: vectors[passage] for entry_id, passage in self._passages(planned).items()}
+        given = planned.given()
+        units = dict(zip(given, embedder.units(list(given.values())), strict=True))
+        return units | {entry_id: vectors[passage] for entry_id, passage in self._passages(planned).items()}
 
     def _passages(self, planned: Plan) -> Mapping[str, str]:
         embedder = self._embedder
