@@ -60,26 +60,23 @@ def next_step(connection: Connection, dialect: Dialect, model_id: int, most: int
     begun = dialect.insert(MetaRow).values(key=key, value=start)
     begun = begun.on_conflict_do_update(index_elements=[MetaRow.key], set_={"value": MetaRow.value})
     stored: str = connection.execute(begun.returning(MetaRow.value)).scalar_one()
-    some = places(dialect.order, list(map(int, stored.split(":")))).limit(_ENTRIES_AT_A_TIME).subquery()
-    answered = exists().where(
+    walk = places(dialect.order, list(map(int, stored.split(":"))))
+    last = connection.execute(walk.offset(_ENTRIES_AT_A_TIME - 1).limit(1)).first()
+    some = walk.limit(_ENTRIES_AT_A_TIME).subquery()
+    # Not an EXISTS: Postgres may make it a join, for which it reads all vectors.
+    answer = select(EmbeddingRow.entry_id).where(
         EmbeddingRow.scope_id == some.c.scope_id, answered_by(model_id), EmbeddingRow.entry_id == some.c.id
     )
-    order = [some.c[column.key] for column in dialect.order]
-    rows = connection.execute(select(some, answered.label("answered")).order_by(*order)).all()
-    if not rows:
+    waiting = select(some).where(some.c.term_count > 0, answer.limit(1).scalar_subquery().is_(None))
+    rows = connection.execute(waiting.order_by(*(some.c[column.key] for column in dialect.order)).limit(most)).all()
+    if last is None and not rows:
         connection.execute(delete(MetaRow).where(MetaRow.key == key))
         return Step([], start=stored == start, end=True)
-    last = rows[-1]
-    waiting: list[Key] = []
-    for row in rows:
-        if row.term_count > 0 and not row.answered:
-            waiting.append((row.scope_id, row.id))
-            if len(waiting) == most:
-                last = row
-                break
+    if last is None or len(rows) == most:
+        last = rows[-1]
     place = ":".join(str(getattr(last, column.key)) for column in dialect.order)
     connection.execute(update(MetaRow).where(MetaRow.key == key).values(value=place))
-    return Step(waiting, start=stored == start, end=False)
+    return Step([(row.scope_id, row.id) for row in rows], start=stored == start, end=False)
 
 
 def sight_of(entries: Sequence[Key]) -> Sight:
