@@ -6,6 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adk_memory._memory.service import InMemoryMemoryService
 from adk_memory._sql import postgres, sqlite
+from adk_memory._sql.dialect import Dialect
 from adk_memory._sql.urls import backend_of
 from adk_memory.embedding import EmbeddingProvider, OnEmbeddingError
 from adk_memory.errors import ConfigurationError
@@ -49,6 +50,11 @@ def open_engine(url: str) -> AsyncEngine:
     if backend == "memory":
         raise ConfigurationError("memory:// has no tables; name a SQLite file or a Postgres database")
     return sqlite.open_engine(url) if backend == "sqlite" else postgres.open_engine(url)
+
+
+def dialect_of(engine: AsyncEngine) -> Dialect:
+    """Return what is special about the database of an engine that `open_engine` made."""
+    return sqlite.SqliteDialect() if engine.dialect.name == "sqlite" else postgres.PostgresDialect()
 
 
 def _backend(url_or_engine: str | AsyncEngine) -> str:

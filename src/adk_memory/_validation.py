@@ -63,6 +63,17 @@ def validate_limit(limit: object, default: int = DEFAULT_LIMIT) -> int:
     return min(limit, MAX_LIMIT)
 
 
+def validate_flag(name: str, value: object) -> bool:
+    """Return ``value`` if it is true or false, and nothing that only counts as such.
+
+    Raises:
+        ValidationError: it is neither.
+    """
+    if not isinstance(value, bool):
+        raise ValidationError(f"{name} must be True or False, got {type(value).__name__}")
+    return value
+
+
 def validate_query(query: object) -> str:
     """Return the text of ``query``, cleaned by `clean_text`.
 
@@ -179,6 +190,7 @@ def utc(value: object, name: str = "timestamp") -> datetime:
             value = datetime.combine(value, time())
         if isinstance(value, datetime):
             return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-    except (ValueError, OverflowError, OSError) as error:
-        raise ValidationError(f"{name} must be an ISO 8601 date and time between the years 1 and 9999") from error
+    except (ValueError, OverflowError, OSError):
+        # What Python says repeats the value.
+        raise ValidationError(f"{name} must be an ISO 8601 date and time between the years 1 and 9999") from None
     raise ValidationError(f"{name} must be a datetime, got {type(value).__name__}")

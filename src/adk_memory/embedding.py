@@ -40,7 +40,7 @@ class EmbeddingProvider(Protocol):
       that it is never asked. `True` by default.
 
     An `EmbeddingError` that it raises is passed on as it is, so its message must not hold a text; of any other
-    exception, only the type is told.
+    exception, only the type is told: it is the ``__context__`` of the `EmbeddingError`, and not printed with it.
 
     Attributes:
         model: names the model; vectors of two models are never compared.
@@ -155,9 +155,9 @@ class Embedder:
             return answer if single else list(answer)
         except EmbeddingError:
             raise
-        except Exception as error:
-            # The cause may hold the text, so only its type is named.
-            raise EmbeddingError(f"{self.model} failed with {type(error).__name__}{consequence}") from error
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            # It may hold the text, so only its type is named, and it is not printed with ours.
+            raise EmbeddingError(f"{self.model} failed with {type(error).__name__}{consequence}") from None
 
     def _units(self, vectors: Sequence[object]) -> list[npt.NDArray[np.float32] | None]:
         values = np.stack([self._numbers(vector) for vector in vectors])
@@ -173,8 +173,8 @@ class Embedder:
     def _numbers(self, vector: object) -> npt.NDArray[np.float64]:
         try:
             values = np.array(vector if hasattr(vector, "__array__") else list(vector), np.float64)  # type: ignore[call-overload]
-        except (TypeError, ValueError) as error:
-            raise EmbeddingError(f"{self.model} gave a vector that is not a sequence of numbers") from error
+        except (TypeError, ValueError):
+            raise EmbeddingError(f"{self.model} gave a vector that is not a sequence of numbers") from None
         if values.shape != (self.dimensions,):
             raise EmbeddingMismatchError(
                 f"{self.model} gave a vector of shape {values.shape}, but declares {self.dimensions} dimensions"

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
+from adk_memory._observing import observe_operations
+from adk_memory.erasure import ScrubReport
 from adk_memory.errors import OperationNotSupportedError
 from adk_memory.types import HealthReport
 
 
 class MaintainedService:
     """The part of `MemoryService` that is about the whole store, and about no user in particular."""
+
+    backend_name: str = ""
+    """What logs and telemetry call this backend; the name of its class where it says nothing."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        observe_operations(cls)
 
     async def __aenter__(self) -> Self:
         return self
@@ -76,6 +85,18 @@ class MaintainedService:
             ConfigurationError: there never was a vector of such a model.
         """
         raise OperationNotSupportedError(f"{type(self).__name__} does not support drop_model")
+
+    async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
+        """Remove what erased entries left behind in the files of the store, where nobody finds it but a look at them.
+
+        It is about entries that are erased already, of all users, and erases none. On SQLite it merges the keyword
+        index in short steps, then rewrites the whole file, for which other writers wait and as much again of disk is
+        needed, and empties the write-ahead log. On Postgres it vacuums the tables; what Postgres keeps nevertheless
+        is in docs/erasure.md. Others may read and write meanwhile. It may be interrupted at any time, and called
+        again. ``on_progress`` is called with the number of steps that are done and of all. What could not be removed,
+        for others who are in the way, is in the report.
+        """
+        raise OperationNotSupportedError(f"{type(self).__name__} does not support scrub")
 
     async def health_check(self) -> HealthReport:
         """Reach the backend and say what it is.

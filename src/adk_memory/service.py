@@ -10,6 +10,7 @@ from typing import Literal
 from adk_memory._bulk import batches
 from adk_memory._validation import DEFAULT_LIMIT, DEFAULT_PAGE, validate_id
 from adk_memory.embedding import Embedder
+from adk_memory.erasure import ErasureProof
 from adk_memory.errors import OperationNotSupportedError, ProjectScopingNotSupportedError, ValidationError
 from adk_memory.filters import Filter
 from adk_memory.maintenance import MaintainedService
@@ -38,6 +39,9 @@ class MemoryService(MaintainedService, ABC):
     **Identifiers** are strings of 1 to 256 characters, compared exactly.
 
     **Order** is by instant, then by arrival.
+
+    **Erasing** returns how many entries were erased: an `Erasure`, an int that also says how many vectors, index
+    entries and scopes went with them, or, where a backend does not count these, a plain int.
 
     **Errors.** Bad input raises `ValidationError` before anything is written. An operation that a backend lacks
     raises `OperationNotSupportedError`. Operations of a database raise `StorageError` and `SchemaError`.
@@ -217,7 +221,7 @@ class MemoryService(MaintainedService, ABC):
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
     ) -> int:
-        """Erase the entry of that id; return how many were erased, 0 where there is none.
+        """Erase the entry of that id; return what was erased, 0 where there is none.
 
         Every session of the user that holds the id loses it; ``project_id`` narrows that to the global entries
         (`None`) or to one project.
@@ -231,7 +235,7 @@ class MemoryService(MaintainedService, ABC):
 
         Words are compared without case and accents, but not by their stems. A query without a word erases
         nothing. With ``project_id=None`` only global entries, with a project only its own. ``dry_run=True``
-        erases nothing and returns how many it would.
+        erases nothing and returns what it would, its parts too.
         """
         raise self._refusal("delete_entries", project_id)
 
@@ -262,6 +266,18 @@ class MemoryService(MaintainedService, ABC):
         Very many go in parts, as in `delete_session`.
         """
         raise self._refusal("delete_user")
+
+    async def erase_user(
+        self, app_name: str, user_id: str, *, on_progress: Callable[[int, int], None] | None = None
+    ) -> ErasureProof:
+        """Erase a user as `delete_user` does, `scrub`, and look for what is left; say what was found.
+
+        Looked for are the rows, vectors and index terms of the scopes that the user had, by their numbers, and, on
+        SQLite, the bytes of all that was stored of the user, in the file and in those beside it. A sequence of bytes
+        that something else in the file still holds proves nothing, nor does a text or an id of less than 8 bytes. It
+        takes some seconds for each 100 MB. ``on_progress`` is that of `scrub`.
+        """
+        raise self._refusal("erase_user")
 
     # The project-named forms
 

@@ -282,8 +282,8 @@ class SearchResponse(Value):
         mode: how it was answered.
         partial: some entries in sight have no vector of the configured model, so similarity did not reach them.
         reranked: a reranker gave the scores and the order; false where there is none, it failed, or nothing was found.
-        approximate: so many vectors are in sight that short sketches of them chose which ones to compare, so that one
-            of the nearest may be missing; never in memory and on SQLite.
+        approximate: so many vectors are in sight that short sketches, or an index, chose which ones to compare, so that
+            one of the nearest may be missing; never in memory and on SQLite.
     """
 
     memories: tuple[Memory, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, count
@@ -15,6 +15,7 @@ from adk_memory._records import Record, session_passages
 from adk_memory._scope import Scope
 from adk_memory._validation import JsonValue, microseconds
 from adk_memory.embedding import Embedder
+from adk_memory.erasure import Erasure
 from adk_memory.filters import Filter
 from adk_memory.types import Existing, Memory
 
@@ -69,6 +70,7 @@ class Rows:
     def __init__(self, embedder: Embedder | None) -> None:
         self._embedder = embedder
         self._users: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+        self._scopes: defaultdict[tuple[str, str], set[str | None]] = defaultdict(set)
         self._arrivals = count(1)
 
     async def store(
@@ -90,6 +92,7 @@ class Rows:
             if self._embedder is None or not missing:
                 break
             vectors |= await self._embedder.new_passages(missing)
+        self._claim(scope, project_id, needed=bool(records) or existing == "replace")
         if existing == "replace":
             kept = {record.id for record in records}
             self.erase(scope, lambda row: in_session(row) and row.record.id not in kept)
@@ -105,6 +108,11 @@ class Rows:
             elif existing == "keep":
                 continue
             self._write(row, record, vectors[passages[record.id]] if record.id in passages else None)
+
+    def _claim(self, scope: Scope, project_id: str | None, *, needed: bool) -> None:
+        # As a database has a row for it, also when its last entry is gone.
+        if needed:
+            self._scopes[scope.app_name, scope.user_id].add(project_id)
 
     def _write(self, row: Row, record: Record, vector: Vector | None) -> None:
         if _needs_vector(record, row, "update"):
@@ -157,13 +165,33 @@ class Rows:
         )
         return max(earlier, key=lambda other: other.position, default=None)
 
-    def erase(self, scope: Scope, matches: Callable[[Row], bool] = lambda _row: True) -> int:
+    def erase(
+        self, scope: Scope, matches: Callable[[Row], bool] = lambda _row: True, *, scopes_too: bool = False
+    ) -> Erasure:
         key = (scope.app_name, scope.user_id)
         rows = self._users.pop(key, [])
-        kept = [row for row in rows if not (scope.holds(row.project_id) and matches(row))]
+        erased: list[Row] = []
+        kept: list[Row] = []
+        for row in rows:
+            (erased if scope.holds(row.project_id) and matches(row) else kept).append(row)
         if kept:
             self._users[key] = kept
-        return len(rows) - len(kept)
+        return Erasure.of((erasure(erased), Erasure(scopes=self._erase_scopes(scope) if scopes_too else 0)))
+
+    def _erase_scopes(self, scope: Scope) -> int:
+        key = (scope.app_name, scope.user_id)
+        projects = self._scopes.pop(key, set())
+        kept = {project_id for project_id in projects if not scope.holds(project_id)}
+        if kept:
+            self._scopes[key] = kept
+        return len(projects) - len(kept)
+
+
+def erasure(rows: Iterable[Row]) -> Erasure:
+    """Return what there is of the rows, to be erased."""
+    counted = [(row.vector is not None or row.unembeddable, bool(row.terms)) for row in rows]
+    vectors, indexed = (sum(kind) for kind in zip(*counted, strict=True)) if counted else (0, 0)
+    return Erasure(len(counted), vectors=vectors, index_entries=indexed)
 
 
 def _needs_vector(record: Record, row: Row | None, existing: Existing) -> bool:

@@ -10,14 +10,13 @@ import numpy as np
 from adk_memory import _analysis
 from adk_memory._asking import ask
 from adk_memory._memory.pending import embed_pending
-from adk_memory._memory.rows import Row, Rows, instant
+from adk_memory._memory.rows import Row, Rows, erasure, instant
 from adk_memory._paging import Place, cursor, place_of
 from adk_memory._ranking import (
     Candidate,
     Collection,
     Question,
     cosines,
-    document_frequency,
     keyword_shares,
     nearest,
     ranked,
@@ -27,12 +26,14 @@ from adk_memory._scope import Scope
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
+    validate_flag,
     validate_id,
     validate_limit,
     validate_project_id,
     validate_query,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider, OnEmbeddingError
+from adk_memory.erasure import Erasure, ErasureProof, ScrubReport
 from adk_memory.errors import ConfigurationError
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
@@ -54,6 +55,7 @@ class InMemoryMemoryService(MemoryService):
     """Keeps everything in this process and forgets it at its end."""
 
     supports_project_scoping = True
+    backend_name = "memory"
 
     def __init__(
         self,
@@ -132,8 +134,9 @@ class InMemoryMemoryService(MemoryService):
         project_id: str | AllProjects | None = ALL_PROJECTS,
         filter: Filter | None = None,
     ) -> list[Memory]:
+        scope = Scope.reading(app_name, user_id, project_id)
         limit, filter = validate_limit(limit), validate_filter(filter)
-        rows = self._rows.newest_first(Scope.reading(app_name, user_id, project_id), filter)
+        rows = self._rows.newest_first(scope, filter)
         return [row.memory() for row in rows[:limit]]
 
     async def list_page(
@@ -149,6 +152,7 @@ class InMemoryMemoryService(MemoryService):
     ) -> Page:
         scope = Scope.reading(app_name, user_id, project_id)
         limit, filter = validate_limit(limit, DEFAULT_PAGE), validate_filter(filter)
+        validate_flag("with_total", with_total)
         place = place_of(after, scope, filter)
         rows = self._rows.newest_first(scope, filter)
         rest = rows if place is None else [row for row in rows if instant(row) < (place.instant, place.arrival)]
@@ -166,21 +170,22 @@ class InMemoryMemoryService(MemoryService):
         entry_id: str,
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
-    ) -> int:
+    ) -> Erasure:
         validate_id("entry_id", entry_id)
         scope = Scope.erasing(app_name, user_id, project_id)
         return self._rows.erase(scope, lambda row: row.record.id == entry_id)
 
     async def delete_entries(
         self, app_name: str, user_id: str, query: str, *, project_id: str | None = None, dry_run: bool = False
-    ) -> int:
+    ) -> Erasure:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         wanted = set(_analysis.required_words(validate_query(query)))
+        validate_flag("dry_run", dry_run)
 
         def matches(row: Row) -> bool:
             return bool(wanted) and wanted.issubset(_analysis.words(row.record.text))
 
-        return len(list(self._rows.of(scope, matches))) if dry_run else self._rows.erase(scope, matches)
+        return erasure(self._rows.of(scope, matches)) if dry_run else self._rows.erase(scope, matches)
 
     async def delete_session(
         self,
@@ -189,16 +194,29 @@ class InMemoryMemoryService(MemoryService):
         session_id: str,
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
-    ) -> int:
+    ) -> Erasure:
         validate_id("session_id", session_id)
         scope = Scope.erasing(app_name, user_id, project_id)
         return self._rows.erase(scope, lambda row: row.session_id == session_id)
 
-    async def delete_project(self, app_name: str, user_id: str, project_id: str) -> int:
-        return self._rows.erase(Scope.erasing(app_name, user_id, validate_id("project_id", project_id)))
+    async def delete_project(self, app_name: str, user_id: str, project_id: str) -> Erasure:
+        return self._rows.erase(
+            Scope.erasing(app_name, user_id, validate_id("project_id", project_id)), scopes_too=True
+        )
 
-    async def delete_user(self, app_name: str, user_id: str) -> int:
-        return self._rows.erase(Scope.erasing(app_name, user_id, ALL_PROJECTS))
+    async def delete_user(self, app_name: str, user_id: str) -> Erasure:
+        return self._rows.erase(Scope.erasing(app_name, user_id, ALL_PROJECTS), scopes_too=True)
+
+    async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
+        return ScrubReport()
+
+    async def erase_user(
+        self, app_name: str, user_id: str, *, on_progress: Callable[[int, int], None] | None = None
+    ) -> ErasureProof:
+        erased = await self.delete_user(app_name, user_id)
+        left = list(self._rows.of(Scope.erasing(app_name, user_id, ALL_PROJECTS)))
+        found = {"entries": len(left), "vectors": erasure(left).vectors, "index entries": erasure(left).index_entries}
+        return ErasureProof(erased, await self.scrub(on_progress=on_progress), found)
 
     async def health_check(self) -> HealthReport:
         if self._embedder is None:
@@ -223,13 +241,9 @@ class InMemoryMemoryService(MemoryService):
 def _keyword_leg(question: Question, candidates: dict[int, Candidate]) -> dict[int, float]:
     if question.mode == "vector":
         return {}
-    documents = [candidate.terms for candidate in candidates.values() if candidate.terms]
-    collection = Collection(
-        entries=len(documents),
-        terms=sum(map(len, documents)),
-        frequency=document_frequency(question.terms, documents),
-    )
-    return keyword_shares(question.terms, candidates.values(), collection)
+    documents = [candidate for candidate in candidates.values() if candidate.terms]
+    collection = Collection(entries=len(documents), terms=sum(len(document.terms) for document in documents))
+    return keyword_shares(question.terms, documents, collection)
 
 
 def _vector_leg(question: Question, rows: dict[int, Row], candidates: dict[int, Candidate]) -> list[tuple[int, float]]:

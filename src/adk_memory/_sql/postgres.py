@@ -25,6 +25,7 @@ from sqlalchemy import (
     and_,
     any_,
     bindparam,
+    case,
     cast,
     delete,
     exc,
@@ -42,18 +43,34 @@ from adk_memory._ranking import Question, Vector
 from adk_memory._scope import Scope
 from adk_memory._sql.columns import HalfVector
 from adk_memory._sql.dialect import Addition, Found, Result, deltas
+from adk_memory._sql.discretion import discreet
 from adk_memory._sql.metadata import postgres_condition
 from adk_memory._sql.postgres_add import add
 from adk_memory._sql.postgres_bulk import add_all
 from adk_memory._sql.postgres_find import find
 from adk_memory._sql.postgres_index import drop
+from adk_memory._sql.postgres_scrub import scrub
 from adk_memory._sql.postgres_sketch import Sketches
-from adk_memory._sql.postgres_text import SEARCH, any_of, every_of, holding, lexeme, lexemes, scope_lexeme, tsquery
-from adk_memory._sql.scope import Sight, count
+from adk_memory._sql.postgres_text import (
+    SEARCH,
+    any_of,
+    every_of,
+    holding,
+    index_remainders,
+    lexeme,
+    lexemes,
+    scope_lexeme,
+    tsquery,
+    wrong_lexemes,
+)
+from adk_memory._sql.scope import Sight, count, everyones
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.tables import EmbeddingRow, EntryRow
+from adk_memory._sql.traces import Traces
+from adk_memory._sql.undone import until_kept
 from adk_memory._sql.urls import postgres_url
 from adk_memory.embedding import EmbeddingProvider, OnEmbeddingError
+from adk_memory.erasure import ScrubReport
 from adk_memory.errors import ConfigurationError
 from adk_memory.filters import Metadata
 from adk_memory.reranking import Reranker
@@ -71,6 +88,8 @@ _QUIESCE = text("LOCK TABLE adk_memory_scope IN SHARE MODE")
 
 class PostgresMemoryService(SqlMemoryService):
     """Keeps entries in Postgres: full text everywhere, vectors in pgvector where an embedder is given."""
+
+    backend_name = "postgresql"
 
     def __init__(
         self,
@@ -123,9 +142,16 @@ class PostgresDialect:
         self._sketches = Sketches()
 
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
-        return await self._on_connection(engine, "AUTOCOMMIT", work)
+        # Where a statement is undone, the database's own level is a strict one, at which of those that meet only one
+        # gets through; in a transaction they wait for each other.
+        return await until_kept(
+            partial(self._in_transaction, engine, work), first=partial(self._on_connection, engine, "AUTOCOMMIT", work)
+        )
 
     async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+        return await until_kept(partial(self._in_transaction, engine, work))
+
+    async def _in_transaction(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         committing = False
 
         def transaction(connection: Connection) -> Result:
@@ -151,7 +177,7 @@ class PostgresDialect:
                 return work(connection)
 
         if (engine, isolation) not in self._engines:
-            self._engines[engine, isolation] = engine.sync_engine.execution_options(isolation_level=isolation)
+            self._engines[engine, isolation] = discreet(engine.sync_engine.execution_options(isolation_level=isolation))
         isolated = self._engines[engine, isolation]
         try:
             # In one greenlet; the asyncio classes of SQLAlchemy would start three.
@@ -165,6 +191,18 @@ class PostgresDialect:
             result = await greenlet_spawn(on_connection)
         await asyncio.sleep(0)  # or the next call of this task would take it before those who wait for a connection
         return result
+
+    async def scrub(self, engine: AsyncEngine, on_progress: Callable[[int, int], None] | None) -> ScrubReport:
+        return await scrub(self, engine, on_progress)
+
+    def traces(self, connection: Connection, sight: Sight) -> Traces:
+        return Traces.of(())  # the files are the server's
+
+    def index_remainders(self, connection: Connection, sight: Sight) -> dict[str, int]:
+        return index_remainders(connection, sight)
+
+    async def file_remainders(self, engine: AsyncEngine, traces: Traces) -> dict[str, int]:
+        return {}
 
     @property
     def scope_of_entries_by_id(self) -> ColumnElement[int]:
@@ -234,12 +272,22 @@ class PostgresDialect:
         best_first = (weighed.desc(), SEARCH.c.entry_id)
         return sight.narrow(found, SEARCH.c.entry_id).order_by(*best_first).limit(limit)
 
-    def with_terms(self, entries: Select[Any]) -> Select[Any]:
+    def with_terms(self, entries: Select[Any], *, outer: bool = False) -> Select[Any]:
         same = and_(SEARCH.c.scope_id == EntryRow.scope_id, SEARCH.c.entry_id == EntryRow.id)
-        return entries.add_columns(SEARCH.c.terms).join(SEARCH, same)
+        return entries.add_columns(SEARCH.c.terms).join(SEARCH, same, isouter=outer)
 
     def read_terms(self, stored: str, scope_id: int) -> list[str]:
         return stored.split(" ")
+
+    def stray_index_entries(self) -> Select[Any]:
+        its_entry = everyones(EntryRow.id).where(
+            EntryRow.scope_id == SEARCH.c.scope_id, EntryRow.id == SEARCH.c.entry_id
+        )
+        return select(func.count()).select_from(SEARCH).where(~its_entry.exists())
+
+    @property
+    def own_checks(self) -> Sequence[Callable[[Connection], int]]:
+        return (wrong_lexemes,)
 
     def check_vectors(self, connection: Connection) -> None:
         kind, schema = connection.execute(_VECTOR_COLUMN).one()
@@ -303,6 +351,12 @@ class PostgresDialect:
         """Return by how many bits a stored sketch differs from a text of bits; NULL where there is none."""
         parameter = select(cast(sketch, postgresql.BIT(varying=True))).scalar_subquery()
         return EmbeddingRow.sketch.op(self._operator("<~>"), return_type=Float())(parameter)
+
+    def distance_in_index(self, vector: Any, dimensions: int, prepared: ColumnElement[bool]) -> Any:
+        """Return the distance by which an HNSW index sorts; its parameter is made once ``prepared`` is."""
+        parameter = select(case((prepared, self._halfvec(vector)))).scalar_subquery()
+        stored = cast(EmbeddingRow.vector, HalfVector(self._vector_schema, dimensions))
+        return stored.op(self._operator("<=>"), return_type=Float())(parameter)
 
     def _operator(self, name: str) -> str:
         return f"OPERATOR({_quoted(self._vector_schema or 'public')}.{name})"

@@ -29,7 +29,6 @@ from adk_memory._ranking import (
     Collection,
     Question,
     Ranked,
-    document_frequency,
     keyword_shares,
     lenders,
     nearest,
@@ -70,10 +69,8 @@ def recall(
         sight = look(connection, scope)
         shares, matches = _pooled_keyword_leg(connection, dialect, sight, sight.narrowed(passing), question)
     else:
-        # All matches at hand, the frequency of each term is at hand too.
-        frequency = document_frequency(question.terms, (match.terms for match in matches.values()))
-        collection = Collection(sight.entry_count, sight.term_count, frequency)
-        shares = keyword_shares(question.terms, matches.values(), collection)
+        collection = Collection(sight.entry_count, sight.term_count)
+        shares = keyword_shares(question.terms, list(matches.values()), collection)
     candidates = {**found.near, **matches}
     near = nearest(found.cosines, candidates, question.nearest)
     answers = ranked(question, shares, near, candidates)
@@ -118,15 +115,16 @@ def _pooled_keyword_leg(
 ) -> tuple[dict[int, float], dict[int, Candidate]]:
     """Score the entries that hold most of the query's weight, and then what stands around the best of them."""
     frequency = _document_frequency(connection, dialect, sight, question.terms)
-    collection = Collection(sight.entry_count, sight.term_count, frequency)
-    weightiest = _weightiest(connection, dialect, sight, question, collection)
+    collection = Collection(sight.entry_count, sight.term_count)
+    weights = term_weights(question.terms, collection, frequency)
+    weightiest = _weightiest(connection, dialect, sight, weights, frequency)
     candidates = candidates_in(dialect, connection.execute(those(dialect, narrowed, weightiest)))
-    shares = keyword_shares(question.terms, candidates.values(), collection)
+    shares = keyword_shares(question.terms, list(candidates.values()), collection, frequency)
     more = _beside(connection, dialect, sight, lenders(shares, candidates), narrowed)
     if narrowed.passing is not None:
-        more |= _passing_candidates(connection, dialect, sight, narrowed, question, collection)
+        more |= _passing_candidates(connection, dialect, sight, narrowed, question, weights, frequency)
     more = {entry_id: found for entry_id, found in more.items() if entry_id not in candidates}
-    return shares | keyword_shares(question.terms, more.values(), collection), candidates | more
+    return shares | keyword_shares(question.terms, list(more.values()), collection, frequency), candidates | more
 
 
 def _passing_candidates(
@@ -135,14 +133,15 @@ def _passing_candidates(
     sight: Sight,
     narrowed: Sight,
     question: Question,
-    collection: Collection,
+    weights: Mapping[str, float],
+    frequency: Mapping[str, int],
 ) -> dict[int, Candidate]:
     """Return all matches that pass the filter, or the weightiest of too many."""
     matched = dialect.matching(sight, dialect.query(sight, question.terms, every=False))
     passing = narrowed.narrow(select(matched.c.entry_id), matched.c.entry_id).limit(POOL + 1)
     found = candidates_in(dialect, connection.execute(those(dialect, narrowed, passing)))
     if len(found) > POOL:
-        weightiest = _weightiest(connection, dialect, narrowed, question, collection)
+        weightiest = _weightiest(connection, dialect, narrowed, weights, frequency)
         found = candidates_in(dialect, connection.execute(those(dialect, narrowed, weightiest)))
     return found
 
@@ -165,10 +164,13 @@ def candidates_in(dialect: Dialect, rows: CursorResult[*tuple[Any, ...]]) -> dic
 
 
 def _weightiest(
-    connection: Connection, dialect: Dialect, sight: Sight, question: Question, collection: Collection
+    connection: Connection,
+    dialect: Dialect,
+    sight: Sight,
+    weights: Mapping[str, float],
+    frequency: Mapping[str, int],
 ) -> Select[Any]:
     """Select the entries whose terms weigh most; the commonest terms, which weigh next to nothing, are left out."""
-    weights = term_weights(question.terms, collection)
     heavy: dict[str, float] = {}
     wanted = _WEIGHED * sum(weights.values())
     for term, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0])):
@@ -176,7 +178,7 @@ def _weightiest(
         wanted -= weight
         if wanted <= 0:
             break
-    return dialect.weightiest(connection, sight, heavy, collection.frequency, POOL)
+    return dialect.weightiest(connection, sight, heavy, frequency, POOL)
 
 
 def _beside(

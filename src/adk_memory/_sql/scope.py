@@ -112,10 +112,14 @@ class Sight:
         """Select columns of the entries in sight; ``scope_id`` is the column of their scope, as a planner likes it."""
         return select(*columns).where(self.within(scope_id), self._passing())
 
-    def vectors(self, model_id: Any, *columns: Any) -> Select[Any]:
-        """Select columns of the vectors in sight that one model made."""
-        made = select(*columns).where(self.within(EmbeddingRow.scope_id), EmbeddingRow.model_id == model_id)
-        if self._range is not None:
+    def vectors(self, model_id: Any, *columns: Any, scope_id: Any = None) -> Select[Any]:
+        """Select columns of the vectors in sight that one model made.
+
+        ``scope_id`` is the column of their scope in a form that keeps the planner from looking them up by it.
+        """
+        in_scope = self.within(EmbeddingRow.scope_id if scope_id is None else scope_id)
+        made = select(*columns).where(in_scope, EmbeddingRow.model_id == model_id)
+        if self._range is not None and scope_id is None:
             # Says nothing new, but Postgres expects few rows of a range. Where there are few scopes in all it would
             # expect to find half of the table in those that it does not know yet, and read all of it.
             made = made.where(self._range(EmbeddingRow.scope_id))
@@ -233,10 +237,19 @@ def hold(connection: Connection, which: ColumnElement[bool]) -> Sight:
     return Sight({row.id: project_of(row.project_key) for row in connection.execute(found)})
 
 
+def everyones(*columns: Any) -> Select[Any]:
+    """Select columns of the entries of every user: for what looks after the whole database, and returns none of it."""
+    return select(*columns).select_from(EntryRow)
+
+
+def count_of_all(connection: Connection) -> int:
+    return connection.scalar(everyones(func.count())) or 0
+
+
 def places(order: Sequence[Any], after: Sequence[int]) -> Select[Any]:
     """Select where entries are and how many terms they have, of every user: to walk through all, in some order."""
-    columns: tuple[Any, ...] = (EntryRow.scope_id, EntryRow.id, EntryRow.term_count)
-    return select(*columns).where(beyond(order, after)).order_by(*order)
+    found = everyones(EntryRow.scope_id, EntryRow.id, EntryRow.term_count)
+    return found.where(beyond(order, after)).order_by(*order)
 
 
 def beyond(order: Sequence[Any], place: Sequence[int]) -> ColumnElement[bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, select, true
@@ -19,9 +20,11 @@ from adk_memory._sql.backlog import Backlog
 from adk_memory._sql.bulk import batch_of
 from adk_memory._sql.database import Database
 from adk_memory._sql.dialect import Dialect, chunks
-from adk_memory._sql.erasing import entries_with_every_word, erase, erase_some
+from adk_memory._sql.erasing import entries_with_every_word, erase, erase_some, would_erase
+from adk_memory._sql.failures import translated
 from adk_memory._sql.filtering import condition
 from adk_memory._sql.listing import entries_in_sight, newest_first
+from adk_memory._sql.proof import evidence, remainders
 from adk_memory._sql.recall import recall
 from adk_memory._sql.reindexing import reindex, reindex_outdated
 from adk_memory._sql.scope import GLOBAL_KEY, look
@@ -31,12 +34,14 @@ from adk_memory._sql.writing import Batch
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
+    validate_flag,
     validate_id,
     validate_limit,
     validate_project_id,
     validate_query,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider, OnEmbeddingError
+from adk_memory.erasure import Erasure, ErasureProof, ScrubReport
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
@@ -103,6 +108,11 @@ class SqlMemoryService(MemoryService):
 
     async def drop_model(self, model: str, *, on_progress: Callable[[int], None] | None = None) -> int:
         return await self._backlog.drop(model, on_progress)
+
+    async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
+        engine = await self._database.ready()
+        async with translated():
+            return await self._dialect.scrub(engine, on_progress)
 
     async def health_check(self) -> HealthReport:
         self._database.look_again()
@@ -185,7 +195,8 @@ class SqlMemoryService(MemoryService):
         filter: Filter | None = None,
     ) -> list[Memory]:
         scope = Scope.reading(app_name, user_id, project_id)
-        return await self._latest(scope, self._condition(validate_filter(filter)), validate_limit(limit))
+        limit, filter = validate_limit(limit), validate_filter(filter)
+        return await self._latest(scope, self._condition(filter), limit)
 
     async def list_page(
         self,
@@ -200,6 +211,7 @@ class SqlMemoryService(MemoryService):
     ) -> Page:
         scope = Scope.reading(app_name, user_id, project_id)
         limit, filter = validate_limit(limit, DEFAULT_PAGE), validate_filter(filter)
+        validate_flag("with_total", with_total)
         place = place_of(after, scope, filter)
         passing = self._condition(filter)
 
@@ -219,22 +231,24 @@ class SqlMemoryService(MemoryService):
         entry_id: str,
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
-    ) -> int:
+    ) -> Erasure:
         validate_id("entry_id", entry_id)
         return await self._erase(Scope.erasing(app_name, user_id, project_id), EntryRow.entry_key == entry_id)
 
     async def delete_entries(
         self, app_name: str, user_id: str, query: str, *, project_id: str | None = None, dry_run: bool = False
-    ) -> int:
+    ) -> Erasure:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         words = _analysis.required_words(validate_query(query))
+        validate_flag("dry_run", dry_run)
 
-        def work(connection: Connection) -> int:
+        def work(connection: Connection) -> Erasure:
             sight = look(connection, scope, lock=not dry_run)
             row_ids = entries_with_every_word(connection, self._dialect, sight, words)
-            for ids in () if dry_run else chunks(row_ids):
-                erase(connection, self._dialect, sight, self._dialect.among(EntryRow.id, ids))
-            return len(row_ids)
+            those = [self._dialect.among(EntryRow.id, ids) for ids in chunks(row_ids)]
+            if dry_run:
+                return Erasure.of(would_erase(connection, sight, which) for which in those)
+            return Erasure.of(erase(connection, self._dialect, sight, which) for which in those)
 
         return await (self._database.run(work) if dry_run else self._database.transact(work))
 
@@ -245,16 +259,28 @@ class SqlMemoryService(MemoryService):
         session_id: str,
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
-    ) -> int:
+    ) -> Erasure:
         validate_id("session_id", session_id)
         return await self._erase(Scope.erasing(app_name, user_id, project_id), EntryRow.session_key == session_id)
 
-    async def delete_project(self, app_name: str, user_id: str, project_id: str) -> int:
+    async def delete_project(self, app_name: str, user_id: str, project_id: str) -> Erasure:
         scope = Scope.erasing(app_name, user_id, validate_id("project_id", project_id))
         return await self._erase(scope, true(), scopes_too=True)
 
-    async def delete_user(self, app_name: str, user_id: str) -> int:
+    async def delete_user(self, app_name: str, user_id: str) -> Erasure:
         return await self._erase(Scope.erasing(app_name, user_id, ALL_PROJECTS), true(), scopes_too=True)
+
+    async def erase_user(
+        self, app_name: str, user_id: str, *, on_progress: Callable[[int, int], None] | None = None
+    ) -> ErasureProof:
+        scope = Scope.erasing(app_name, user_id, ALL_PROJECTS)
+        before = await self._database.run(partial(evidence, dialect=self._dialect, scope=scope))
+        erased = await self.delete_user(app_name, user_id)
+        report = await self.scrub(on_progress=on_progress)
+        found = await self._database.run(partial(remainders, dialect=self._dialect, scope=scope, before=before.sight))
+        async with translated():
+            found |= await self._dialect.file_remainders(await self._database.ready(), before.traces)
+        return ErasureProof(erased, report, found)
 
     async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
         def work(connection: Connection) -> list[Memory]:
@@ -266,19 +292,20 @@ class SqlMemoryService(MemoryService):
     def _condition(self, filter: Filter | None) -> ColumnElement[bool] | None:
         return None if filter is None else condition(filter, self._dialect)
 
-    async def _erase(self, scope: Scope, which: ColumnElement[bool], *, scopes_too: bool = False) -> int:
-        def work(connection: Connection) -> tuple[int, bool]:
+    async def _erase(self, scope: Scope, which: ColumnElement[bool], *, scopes_too: bool = False) -> Erasure:
+        def work(connection: Connection) -> tuple[Erasure, bool]:
             sight = look(connection, scope, lock=True)
             erased, all_of_them = erase_some(connection, self._dialect, sight, which)
             if scopes_too and all_of_them:
-                connection.execute(sight.erase_scopes())
+                scopes = connection.execute(sight.erase_scopes()).rowcount
+                erased = Erasure.of((erased, Erasure(scopes=scopes)))
             return erased, all_of_them
 
-        erased = 0
+        erased: list[Erasure] = []
         while True:
             started = time.monotonic()
             some, all_of_them = await self._database.transact(work)
-            erased += some
+            erased.append(some)
             if all_of_them:
-                return erased
+                return Erasure.of(erased)
             await asyncio.sleep(time.monotonic() - started)  # others, who wait for the lock, have their turn

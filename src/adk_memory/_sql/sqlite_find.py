@@ -30,7 +30,9 @@ from adk_memory._sql.recall import CANDIDATE_COLUMNS, candidate, candidates_in, 
 from adk_memory._sql.scope import Sight, look
 from adk_memory._sql.tables import TERM_TABLE, EmbeddingRow, EntryRow
 
-_VECTORS_AT_A_TIME = 2_048
+_VECTORS_AT_A_TIME = 256  # what a processor keeps at hand: of 2,048, each took three times as long
+_NUMBERS = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+"""The number that each pattern of 16 bits stands for: to look it up is faster than to have it converted."""
 _INSTANCES = table(TERM_TABLE, column("term", Text), column("doc", Integer))
 
 
@@ -97,8 +99,8 @@ def _nearest(
     scores = []
     for start in range(0, len(rows), _VECTORS_AT_A_TIME):
         blobs = [blob for _, blob in rows[start : start + _VECTORS_AT_A_TIME]]
-        stored = np.frombuffer(b"".join(blobs), "<f2").reshape(len(blobs), -1)
-        scores.append(cosines(stored.astype(np.float32), vector))
+        stored = np.frombuffer(b"".join(blobs), "<u2").reshape(len(blobs), -1)
+        scores.append(cosines(np.take(_NUMBERS, stored), vector))
     vectors = len(entry_ids) if passing is None else connection.scalar(sight.vectors(model_id, func.count())) or 0
     if not scores:
         return {}, vectors

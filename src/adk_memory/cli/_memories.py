@@ -7,10 +7,10 @@ import sys
 from collections.abc import Awaitable
 from pathlib import Path
 
-from adk_memory.cli._command import Command, UsageError, add_database, add_owner, call, database_url
+from adk_memory.cli._command import Command, UsageError, add_database, add_owner, call, confirmed, database_url
 from adk_memory.cli._conversation import FIELDS, read_conversation
 from adk_memory.cli._filtering import add_filter, filter_of
-from adk_memory.cli._output import counted, memory_json, one_line, print_json, print_memories, say
+from adk_memory.cli._output import counted, memory_json, one_line, parts_json, print_json, print_memories, say
 from adk_memory.errors import AdkMemoryError, ValidationError
 from adk_memory.service import MemoryService
 from adk_memory.types import ALL_PROJECTS, AllProjects, Memory, SearchRequest, SearchResponse
@@ -128,7 +128,7 @@ def _delete(args: argparse.Namespace) -> None:
     if args.dry_run:
         _report_dry_run(args, _matching(url, args))
         return
-    if not args.yes and not _confirmed(url, args):
+    if not args.yes and not confirmed(lambda: f"Erase {_described(url, args)} of user {args.user} in app {args.app}?"):
         raise AdkMemoryError("nothing was erased")
 
     async def erase(service: MemoryService) -> int:
@@ -136,7 +136,7 @@ def _delete(args: argparse.Namespace) -> None:
 
     erased = call(url, erase)
     if args.json:
-        print_json({"erased": erased})
+        print_json({"erased": int(erased), **parts_json(erased)})
     else:
         say(f"Erased {counted(erased)}.")
 
@@ -162,17 +162,9 @@ def _matching(url: str, args: argparse.Namespace) -> int:
 
 def _report_dry_run(args: argparse.Namespace, matching: int) -> None:
     if args.json:
-        print_json({"would_erase": matching})
+        print_json({"would_erase": int(matching), **parts_json(matching)})
     else:
         say(f"Would erase {counted(matching)}; nothing was erased.")
-
-
-def _confirmed(url: str, args: argparse.Namespace) -> bool:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("nothing was erased: without a terminal to ask at, pass --yes")
-    question = f"Erase {_described(url, args)} of user {args.user} in app {args.app}? [y/N] "
-    print(one_line(question), end=" ", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _described(url: str, args: argparse.Namespace) -> str:

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adk_memory._validation import JsonValue
+from adk_memory.erasure import Erasure
 from adk_memory.types import Memory
 
 # Controls of the terminal, and those that reorder the text around them.
@@ -107,6 +108,12 @@ def memory_json(memory: Memory) -> JsonValue:
         "content": memory.content.as_json(),
         "metadata": memory.metadata,
     }
+
+
+def parts_json(erased: int) -> dict[str, JsonValue]:
+    """Return what went with erased entries, where the backend counted it, as the command prints it."""
+    parts = erased.parts() if isinstance(erased, Erasure) else {}
+    return {name: part for name, part in parts.items() if name != "entries"}
 
 
 def one_line(text: str) -> str:

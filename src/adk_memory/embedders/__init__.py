@@ -9,5 +9,13 @@ from adk_memory.embedders._functions import FunctionEmbedder
 from adk_memory.embedders._given import GivenVectors
 from adk_memory.embedders._http import HttpEmbedder
 from adk_memory.embedders._local import FastLocalEmbedder, LocalEmbedder
+from adk_memory.embedders._sentence_transformers import SentenceTransformerEmbedder
 
-__all__ = ["FastLocalEmbedder", "FunctionEmbedder", "GivenVectors", "HttpEmbedder", "LocalEmbedder"]
+__all__ = [
+    "FastLocalEmbedder",
+    "FunctionEmbedder",
+    "GivenVectors",
+    "HttpEmbedder",
+    "LocalEmbedder",
+    "SentenceTransformerEmbedder",
+]

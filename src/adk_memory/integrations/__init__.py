@@ -1,0 +1,1 @@
+"""Adapters to agent frameworks and tools: one module for each, which needs the extra of its name."""
