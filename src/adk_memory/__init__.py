@@ -3,6 +3,7 @@
 from adk_memory._content import Content
 from adk_memory._memory.service import InMemoryMemoryService
 from adk_memory._open import open_memory
+from adk_memory._sessions import SessionEntries
 from adk_memory._sql.postgres import PostgresMemoryService
 from adk_memory._sql.sqlite import SqliteMemoryService
 from adk_memory._validation import validate_project_id
@@ -36,7 +37,6 @@ from adk_memory.types import (
     Page,
     SearchRequest,
     SearchResponse,
-    SessionEntries,
 )
 
 __all__ = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from typing import Final
 
+from adk_memory._sessions import SessionEntries
 from adk_memory.embedding import Embedder, check_vectors
 from adk_memory.errors import EmbeddingMismatchError, ValidationError
-from adk_memory.types import SessionEntries
 
 BATCH_ENTRIES: Final = 1_000
 """A batch is full with the item that brings it to so many entries."""

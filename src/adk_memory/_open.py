@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adk_memory._memory.service import InMemoryMemoryService
@@ -20,6 +22,7 @@ def open_memory(
     embedder: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
     on_embedding_error: OnEmbeddingError = "raise",
+    default_ttl: timedelta | None = None,
 ) -> MemoryService:
     """Return the service for a database; it connects with its first operation.
 
@@ -29,15 +32,25 @@ def open_memory(
     With an ``embedder`` searches go by similarity too; a ``reranker`` has the last word on the order of their answers.
     Entries whose vectors the embedder fails to make are not written, unless ``on_embedding_error="defer"``: they are
     found by their words at once, and by similarity after `MemoryService.embed_pending`.
+    New entries that say nothing about it themselves expire ``default_ttl`` after they were written.
 
     Raises:
         ConfigurationError: no backend goes by that URL or engine, or a package for it is missing.
+        ValidationError: ``default_ttl`` is not between nothing and 365,000 days.
     """
     backend = _backend(url_or_engine)
     if backend == "memory":
-        return InMemoryMemoryService(embedder=embedder, reranker=reranker, on_embedding_error=on_embedding_error)
+        return InMemoryMemoryService(
+            embedder=embedder, reranker=reranker, on_embedding_error=on_embedding_error, default_ttl=default_ttl
+        )
     service = sqlite.SqliteMemoryService if backend == "sqlite" else postgres.PostgresMemoryService
-    return service(url_or_engine, embedder=embedder, reranker=reranker, on_embedding_error=on_embedding_error)
+    return service(
+        url_or_engine,
+        embedder=embedder,
+        reranker=reranker,
+        on_embedding_error=on_embedding_error,
+        default_ttl=default_ttl,
+    )
 
 
 def open_engine(url: str) -> AsyncEngine:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import repeat
 from typing import Final, Protocol, get_args
 
 from adk_memory import _analysis
@@ -36,7 +37,10 @@ class Record:
     content: str
     text: str
     metadata: str
+    expires_at: datetime | None = None
     timestamp_given: bool = True
+    expires_at_given: bool = True
+    position: int | None = field(default=None, compare=False)  # of a new one; what is stored keeps its own
     vector: Sequence[float] | None = field(default=None, compare=False, repr=False)
 
     def rewrites(self, stored: Record) -> bool:
@@ -44,10 +48,16 @@ class Record:
         return self.over(stored) != stored
 
     def over(self, stored: Record) -> Record:
-        """This record with the stored time where the caller gave none."""
-        if self.timestamp_given:
-            return self
-        return replace(self, timestamp=stored.timestamp, timestamp_given=stored.timestamp_given)
+        """This record with the stored times where the caller gave none."""
+        record = self
+        if not self.timestamp_given:
+            record = replace(record, timestamp=stored.timestamp, timestamp_given=stored.timestamp_given)
+        if not self.expires_at_given:
+            record = replace(record, expires_at=stored.expires_at, expires_at_given=stored.expires_at_given)
+        return record
+
+    def lives(self, now: datetime) -> bool:
+        return self.expires_at is None or self.expires_at > now
 
     def memory(
         self,
@@ -68,8 +78,10 @@ class Record:
                 "id": self.id,
                 "metadata": json.loads(self.metadata),
                 "vector": None,
+                "expires_at": self.expires_at,
                 "session_id": session_id,
                 "project_id": project_id,
+                "position": self.position,
                 "score": score,
                 "explanation": explanation,
             },
@@ -106,19 +118,25 @@ def turn_passage(turn: Turn, before: Turn | None) -> str:
 
 
 def session_records(
-    entries: object, session_id: str, project_id: str | None, existing: Existing, embedder: Embedder | None = None
+    entries: object,
+    session_id: str,
+    project_id: str | None,
+    existing: Existing,
+    positions: Sequence[int] | None = None,
+    embedder: Embedder | None = None,
 ) -> tuple[list[str], list[Record]]:
     """Return the id of every entry, and one record for each id; of two with one id the last counts, or the first.
 
     An entry without an id is known by a digest of its author, content and explicitly given timestamp, and by its
-    number among its identical twins. Vectors that came with them are checked by the ``embedder``.
+    number among its identical twins. ``positions`` are those of new entries, where they are to be kept.
+    Vectors that came with entries are checked by the ``embedder``.
     """
     if existing not in get_args(Existing):
         raise ValidationError(f"existing must be one of {', '.join(get_args(Existing))}")
     twins: Counter[str] = Counter()
     ids: list[str] = []
     records: dict[str, Record] = {}
-    for entry in _checked(entries, embedder):
+    for entry, position in zip(_checked(entries, embedder), positions or repeat(None), strict=False):
         entry_id = entry.id
         if entry_id is None:
             identity = _identity(entry, session_id, project_id)
@@ -126,7 +144,7 @@ def session_records(
             twins[identity] += 1
         ids.append(entry_id)
         if entry_id not in records or existing != "keep":
-            records[entry_id] = _record(entry_id, entry)
+            records[entry_id] = _record(entry_id, entry, position)
     return ids, list(records.values())
 
 
@@ -164,7 +182,7 @@ def _checked(entries: object, embedder: Embedder | None) -> Sequence[MemoryEntry
     return entries
 
 
-def _record(entry_id: str, entry: MemoryEntry) -> Record:
+def _record(entry_id: str, entry: MemoryEntry, position: int | None = None) -> Record:
     return Record(
         id=entry_id,
         author=entry.author,
@@ -172,8 +190,11 @@ def _record(entry_id: str, entry: MemoryEntry) -> Record:
         content=_STORED.encode(entry.content.as_json()),
         text=entry.text,
         metadata=_STORED.encode(entry.metadata),
+        expires_at=entry.expires_at,
         timestamp_given="timestamp" in entry.model_fields_set,
         vector=entry.vector,
+        expires_at_given="expires_at" in entry.model_fields_set,
+        position=position,
     )
 
 

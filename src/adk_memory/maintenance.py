@@ -86,6 +86,17 @@ class MaintainedService:
         """
         raise OperationNotSupportedError(f"{type(self).__name__} does not support drop_model")
 
+    async def purge_expired(self, *, on_progress: Callable[[int], None] | None = None) -> int:
+        """Erase, for good, the entries of all users that have expired; return what this call erased.
+
+        No read returns them any more, and none answers otherwise for their being there or gone: this only makes room.
+        Very many go in parts, after each of which ``on_progress`` is called with the number so far; others may read and
+        write meanwhile. It may be interrupted at any time, and several calls at once don't disturb each other.
+
+        A backend on which nothing expires has nothing to do, and returns 0.
+        """
+        return 0
+
     async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
         """Remove what erased entries left behind in the files of the store, where nobody finds it but a look at them.
 

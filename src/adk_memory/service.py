@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import Literal
 
 from adk_memory._bulk import batches
+from adk_memory._sessions import SessionEntries
 from adk_memory._validation import DEFAULT_LIMIT, DEFAULT_PAGE, validate_id
 from adk_memory.embedding import Embedder
 from adk_memory.erasure import ErasureProof
@@ -23,7 +24,6 @@ from adk_memory.types import (
     Page,
     SearchRequest,
     SearchResponse,
-    SessionEntries,
 )
 
 
@@ -42,6 +42,10 @@ class MemoryService(MaintainedService, ABC):
 
     **Erasing** returns how many entries were erased: an `Erasure`, an int that also says how many vectors, index
     entries and scopes went with them, or, where a backend does not count these, a plain int.
+    **Expiry.** From its ``expires_at`` on, by the clock of the process, an entry is absent: no read returns it, counts
+    it or scores by it, and adding it adds a new one. It is there for the deletes by id, session, project and user,
+    which erase it and count it, and for `purge_expired`. A backend on which nothing expires leaves `supports_expiry`
+    false and refuses an entry that would.
 
     **Errors.** Bad input raises `ValidationError` before anything is written. An operation that a backend lacks
     raises `OperationNotSupportedError`. Operations of a database raise `StorageError` and `SchemaError`.
@@ -52,6 +56,8 @@ class MemoryService(MaintainedService, ABC):
 
     supports_project_scoping: bool = False
     """Whether this backend keeps projects apart."""
+    supports_expiry: bool = False
+    """Whether entries can expire on this backend."""
     _embedder: Embedder | None = None
     """What checks the vectors that come with entries, in a backend that takes them."""
 
@@ -74,8 +80,8 @@ class MemoryService(MaintainedService, ABC):
         of its author, content and explicitly given timestamp, identical twins of one call by their number. So
         adding a session again, or a longer version of it, leaves one copy of each entry, also when several
         callers do it at once. Known entries are rewritten where they differ (``existing="update"``; a timestamp
-        that was not given is left alone), left as they are (``"keep"``), or, with ``"replace"``, rewritten while
-        all others of this session and project are erased.
+        or an ``expires_at`` that was not given is left alone), left as they are (``"keep"``), or, with ``"replace"``,
+        rewritten while all others of this session and project are erased.
 
         A ``vector`` that comes with an entry is stored as the one of the configured provider's model, whatever was
         stored before (but with ``"keep"``); entries without a word have none.
@@ -210,6 +216,18 @@ class MemoryService(MaintainedService, ABC):
             ValidationError: ``after`` is not the ``next`` of a page of this app, user, project and filter.
         """
         raise self._refusal("list_page", project_id)
+
+    def export_user(self, app_name: str, user_id: str) -> AsyncGenerator[Memory]:
+        """Yield everything known of a user in one app, in order of arrival, holding a page of it at a time.
+
+        Added by `add_many`, in this order, with their ``positions`` where they have a session, the same entries are
+        there once more: the same ids, contents, times and ends, lists in the same order, searches by words with the
+        same scores. Vectors are not part of it: the provider of the new place makes them again.
+
+        Each entry that is there throughout is yielded once, as it was when its page was read; one that is added,
+        rewritten or erased meanwhile may be missing or not.
+        """
+        raise self._refusal("export_user")
 
     # Erasing: entries, their index entries and their vectors; never through the provider.
 

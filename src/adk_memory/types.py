@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final, Literal
@@ -35,6 +35,9 @@ Existing = Literal["update", "keep", "replace"]
 """What adding does with an entry that is there already; see `MemoryService.add_session`."""
 
 
+_NOT_GIVEN: Final = object()
+
+
 class AllProjects(Enum):
     """The type of `ALL_PROJECTS`: a value of its own, so that no project can have its name."""
 
@@ -57,6 +60,8 @@ class MemoryEntry(Value):
         timestamp: aware UTC; a naive datetime means UTC, and none means now.
         id: the caller's own name for the entry, unique in its session: adding it again rewrites the entry.
         metadata: a JSON object that is kept and returned; filters see it, the words of a query do not.
+        expires_at: from this instant on no read returns the entry; like ``timestamp`` otherwise. `None` means never,
+            also where the service has a default for entries that are given nothing.
         vector: that of the configured model, which is then not asked for one; not returned.
     """
 
@@ -65,6 +70,7 @@ class MemoryEntry(Value):
     timestamp: datetime = Field(default_factory=lambda: datetime.now(UTC))
     id: str | None = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    expires_at: datetime | None = None
     vector: OptionalVector = Field(default=None, repr=False)
 
     def __init__(
@@ -75,14 +81,17 @@ class MemoryEntry(Value):
         timestamp: object = None,
         id: str | None = None,  # noqa: A002 - the field's standard name
         metadata: Mapping[str, object] | None = None,
+        expires_at: object = _NOT_GIVEN,
         *,
         vector: object = None,
         **others: Any,
     ) -> None:
         # A field that was not given stays out of `model_fields_set`: a time that was not given is no part of
-        # what identifies the entry.
+        # what identifies the entry, and what was not given about its end is for the service to say.
         given = {"timestamp": timestamp, "metadata": metadata, "vector": vector}
         given = {name: value for name, value in given.items() if value is not None}
+        if expires_at is not _NOT_GIVEN:
+            given["expires_at"] = expires_at
         super().__init__(content=content, author=author, id=id, **given, **others)
 
     @property
@@ -105,6 +114,11 @@ class MemoryEntry(Value):
     def _utc_timestamp(cls, timestamp: object) -> datetime:
         return utc(timestamp)
 
+    @field_validator("expires_at", mode="before")
+    @classmethod
+    def _utc_expiry(cls, expires_at: object) -> datetime | None:
+        return None if expires_at is None else utc(expires_at, "expires_at")
+
     @field_validator("id")
     @classmethod
     def _valid_id(cls, entry_id: str | None) -> str | None:
@@ -125,6 +139,7 @@ class Memory(MemoryEntry):
         id: the caller's id, or the one that was made for it.
         session_id: the session it was added with; `None` for a single entry.
         project_id: its project; `None` for global.
+        position: its number in its session, in order of arrival; `None` for a single entry.
         score: 0 to 1, higher is better; `None` outside a search.
         explanation: the parts of the score, by name, where the search asked for them.
     """
@@ -132,55 +147,9 @@ class Memory(MemoryEntry):
     id: str
     session_id: str | None = None
     project_id: str | None = None
+    position: int | None = None
     score: float | None = None
     explanation: dict[str, float] | None = None
-
-
-class SessionEntries(Value):
-    """Entries with what they belong to, for `MemoryService.add_many`.
-
-    Attributes:
-        app_name: whose memory.
-        user_id: whose memory.
-        session_id: the session of which these are the entries; `None` for single ones.
-        entries: in their order.
-        project_id: their project; `None` for global.
-    """
-
-    app_name: str
-    user_id: str
-    session_id: str | None
-    entries: tuple[MemoryEntry, ...]
-    project_id: str | None = None
-
-    def __init__(
-        self,
-        /,
-        app_name: str,
-        user_id: str,
-        session_id: str | None,
-        entries: Iterable[MemoryEntry],
-        project_id: str | None = None,
-        **others: Any,
-    ) -> None:
-        super().__init__(
-            app_name=app_name, user_id=user_id, session_id=session_id, entries=entries, project_id=project_id, **others
-        )
-
-    @field_validator("app_name", "user_id", mode="before")
-    @classmethod
-    def _valid_id(cls, value: object, info: pydantic.ValidationInfo) -> str:
-        return validate_id(str(info.field_name), value)
-
-    @field_validator("session_id", mode="before")
-    @classmethod
-    def _valid_session(cls, session_id: object) -> str | None:
-        return None if session_id is None else validate_id("session_id", session_id)
-
-    @field_validator("project_id", mode="before")
-    @classmethod
-    def _valid_project(cls, project_id: Any) -> str | None:
-        return validate_project_id(project_id)
 
 
 class SearchRequest(Value):

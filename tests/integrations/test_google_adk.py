@@ -314,3 +314,20 @@ async def test_words_of_every_script_are_found(text: str, query: str, *, matches
     await service.add_session_to_memory(session(said(text)))
 
     assert bool(await found(service, query)) is matches
+
+
+async def test_with_a_project_memories_go_into_it_and_global_ones_are_found_too(url: str) -> None:
+    async with AdkMemoryService(url, project_id="A") as service:
+        backend = await service._services.ready()
+        await service.add_session_to_memory(session(said("green tea")))
+        await service.add_events_to_memory(app_name="app", user_id="ana", events=[said("black tea")])
+        await service.add_events_to_memory(
+            app_name="app", user_id="ana", session_id="monday", events=[said("white tea")]
+        )
+        memory = MemoryEntry(content=types.Content(parts=[types.Part(text="mint tea")]))
+        await service.add_memory(app_name="app", user_id="ana", memories=[memory])
+        await AdkMemoryService(backend).add_session_to_memory(session(said("tea for all")))
+
+        assert len(await texts(service, "tea")) == 5
+        assert await texts(AdkMemoryService(backend), "tea") == ["tea for all"]
+        assert await texts(AdkMemoryService(backend, project_id="B"), "tea") == ["tea for all"]

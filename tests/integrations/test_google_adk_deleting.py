@@ -191,3 +191,17 @@ async def test_in_a_project_what_a_search_returns_can_be_deleted_and_nothing_els
 
         assert await texts(service, "tea") == []
         assert await texts(AdkMemoryService(backend, project_id="B"), "tea") == ["tea of B"]
+
+
+async def test_a_deletion_is_remembered_where_it_was(url: str) -> None:
+    async with AdkMemoryService(url, project_id="A") as in_project:
+        backend = await stored(in_project)
+        in_all = AdkMemoryService(backend)
+        await in_project.add_session_to_memory(session(said("green tea", "e1")))
+        await in_all.add_session_to_memory(session(said("black tea", "e2")))
+
+        await delete(in_project, "e1")
+        await delete(in_project, "e2")
+        await in_all.add_session_to_memory(session(said("green tea", "e1"), said("black tea", "e2")))
+
+        assert await texts(in_all, "tea") == ["green tea"]

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
 
-from adk_memory import Filter, MemoryEntry, MemoryService, Page, SearchRequest, SessionEntries
+from adk_memory import (
+    Filter,
+    InMemoryMemoryService,
+    Memory,
+    MemoryEntry,
+    MemoryService,
+    Page,
+    SearchRequest,
+    SessionEntries,
+)
 from adk_memory._paging import Place, cursor
 from adk_memory._scope import Scope
 from adk_memory._validation import utc
@@ -81,6 +90,10 @@ async def _pages(c: Call) -> list[Page]:
     return pages
 
 
+async def _exported(c: Call) -> list[Memory]:
+    return [memory async for memory in c.service.export_user(*c.scope)]
+
+
 async def _erased(c: Call) -> int:
     """Return what went, and not the rest of the proof: what cannot be removed while others are there is no answer."""
     return (await c.service.erase_user(*c.scope)).erased
@@ -125,12 +138,27 @@ OPERATIONS: Final[dict[str, tuple[Reach, Callable[[Call], Awaitable[Any]]]]] = {
     "delete_project": (Reach.NAMED, lambda c: c.service.delete_project(*c.scope, c.project)),
     "delete_user": (Reach.USER, lambda c: c.service.delete_user(*c.scope)),
     "erase_user": (Reach.USER, _erased),
+    "export_user": (Reach.USER, _exported),
 }
 """By the name of the operation, and after it, where there are several, which form of it."""
 
-READING: Final = tuple(name for name in OPERATIONS if name.startswith(("search", "get", "list")) or "dry" in name)
+READING: Final = tuple(
+    name for name in OPERATIONS if name.startswith(("search", "get", "list", "export")) or "dry" in name
+)
 
-OF_NO_USER: Final = frozenset({"close", "health_check", "migrate", "reindex", "schema_version", "scrub"})
+OF_NO_USER: Final = frozenset(
+    {
+        "close",
+        "drop_model",
+        "embed_pending",
+        "health_check",
+        "migrate",
+        "purge_expired",
+        "reindex",
+        "schema_version",
+        "scrub",
+    }
+)
 """Operations that are given no user and tell nothing of one."""
 
 
@@ -141,7 +169,7 @@ def hunted() -> set[str]:
 
 def public_operations() -> set[str]:
     """Return the names of the operations that a service has."""
-    members = inspect.getmembers(MemoryService, inspect.isroutine)
+    members = inspect.getmembers(InMemoryMemoryService, inspect.isroutine)  # it has all
     return {name for name, member in members if not name.startswith("_") and _is_operation(member)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, count
 
@@ -61,7 +61,8 @@ class Row:
         )
 
     def memory(self, score: float | None = None, explanation: dict[str, float] | None = None) -> Memory:
-        return self.record.memory(self.session_id, self.project_id, score, explanation)
+        record = replace(self.record, position=None if self.session_id is None else self.position)
+        return record.memory(self.session_id, self.project_id, score, explanation)
 
 
 class Rows:
@@ -80,29 +81,33 @@ class Rows:
         session_id: str | None,
         records: list[Record],
         existing: Existing,
+        now: datetime,
     ) -> None:
+        """Store records; what has expired by ``now`` counts as absent."""
+
         def in_session(row: Row) -> bool:
             return row.session_id == session_id
 
         vectors: dict[str, Vector | None] = {}
         while True:
-            session = {row.record.id: row for row in self.of(scope, in_session)}
+            session = {row.record.id: row for row in self.living(scope, now, in_session)}
             passages = self._passages(session, records, existing, turns=session_id is not None)
             missing = [passage for passage in passages.values() if passage not in vectors]
             if self._embedder is None or not missing:
                 break
             vectors |= await self._embedder.new_passages(missing)
         self._claim(scope, project_id, needed=bool(records) or existing == "replace")
+        ids = {record.id for record in records}
+        self.erase(scope, lambda row: in_session(row) and row.record.id in ids and not row.record.lives(now))
         if existing == "replace":
-            kept = {record.id for record in records}
-            self.erase(scope, lambda row: in_session(row) and row.record.id not in kept)
+            self.erase(scope, lambda row: in_session(row) and row.record.id not in ids)
         user = (scope.app_name, scope.user_id)
         rows = self._users[user] if records else []
-        position = max((row.position for row in self.of(scope, in_session)), default=0)
+        position = max((row.position for row in self.living(scope, now, in_session)), default=0)
         for record in records:
             row = session.get(record.id)
             if row is None:
-                position += 1
+                position = max(position + 1, record.position or 0)
                 row = Row(user, next(self._arrivals), project_id, session_id, record, position, [])
                 rows.append(row)
             elif existing == "keep":
@@ -139,8 +144,12 @@ class Rows:
         rows = self._users.get((scope.app_name, scope.user_id), [])
         return (row for row in rows if scope.holds(row.project_id) and matches(row))
 
-    def newest_first(self, scope: Scope, filter: Filter | None) -> list[Row]:
-        return sorted(self.of(scope, lambda row: filter is None or filter.passes(row)), key=instant, reverse=True)
+    def living(self, scope: Scope, now: datetime, matches: Callable[[Row], bool] = lambda _row: True) -> Iterator[Row]:
+        return self.of(scope, lambda row: row.record.lives(now) and matches(row))
+
+    def newest_first(self, scope: Scope, now: datetime, filter: Filter | None) -> list[Row]:
+        living = self.living(scope, now, lambda row: filter is None or filter.passes(row))
+        return sorted(living, key=instant, reverse=True)
 
     def all(self) -> Iterator[Row]:
         return chain.from_iterable(self._users.values())
@@ -177,6 +186,10 @@ class Rows:
         if kept:
             self._users[key] = kept
         return Erasure.of((erasure(erased), Erasure(scopes=self._erase_scopes(scope) if scopes_too else 0)))
+
+    def purge(self, now: datetime) -> Erasure:
+        owners = [Scope(*owner, None) for owner in self._users]
+        return Erasure.of(self.erase(owner, lambda row: not row.record.lives(now)) for owner in owners)
 
     def _erase_scopes(self, scope: Scope) -> int:
         key = (scope.app_name, scope.user_id)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from datetime import timedelta
 from typing import Literal
 
 import numpy as np
 
-from adk_memory import _analysis
+from adk_memory import _analysis, _clock
 from adk_memory._asking import ask
+from adk_memory._expiry import Lifetime
 from adk_memory._memory.pending import embed_pending
 from adk_memory._memory.rows import Row, Rows, erasure, instant
 from adk_memory._paging import Place, cursor, place_of
@@ -21,8 +23,9 @@ from adk_memory._ranking import (
     nearest,
     ranked,
 )
-from adk_memory._records import session_records, single_record
+from adk_memory._records import session_records, single_record, single_records
 from adk_memory._scope import Scope
+from adk_memory._sessions import SessionEntries
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
@@ -56,6 +59,7 @@ class InMemoryMemoryService(MemoryService):
 
     supports_project_scoping = True
     backend_name = "memory"
+    supports_expiry = True
 
     def __init__(
         self,
@@ -63,10 +67,12 @@ class InMemoryMemoryService(MemoryService):
         embedder: EmbeddingProvider | None = None,
         reranker: Reranker | None = None,
         on_embedding_error: OnEmbeddingError = "raise",
+        default_ttl: timedelta | None = None,
     ) -> None:
         self._embedder = Embedder.of(embedder, on_embedding_error)
         self._reranking = Reranking(reranker)
         self._rows = Rows(self._embedder)
+        self._lifetime = Lifetime(default_ttl)
 
     async def add_session(
         self,
@@ -80,8 +86,9 @@ class InMemoryMemoryService(MemoryService):
     ) -> list[str]:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         validate_id("session_id", session_id)
-        ids, records = session_records(entries, session_id, project_id, existing, self._embedder)
-        await self._rows.store(scope, project_id, session_id, records, existing)
+        ids, records = session_records(entries, session_id, project_id, existing, embedder=self._embedder)
+        now = _clock.now()
+        await self._rows.store(scope, project_id, session_id, self._lifetime.dated(records, now), existing, now)
         return ids
 
     async def add_entry(
@@ -95,8 +102,22 @@ class InMemoryMemoryService(MemoryService):
     ) -> str:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         record = single_record(entry, existing, self._embedder)
-        await self._rows.store(scope, project_id, None, [record], existing)
+        now = _clock.now()
+        await self._rows.store(scope, project_id, None, self._lifetime.dated([record], now), existing, now)
         return record.id
+
+    async def _add_batch(self, items: Sequence[SessionEntries], existing: Literal["update", "keep"]) -> None:
+        for item in items:
+            scope = Scope.erasing(item.app_name, item.user_id, item.project_id)
+            if item.session_id is None:
+                records = single_records(item.entries, existing, self._embedder)
+            else:
+                _, records = session_records(
+                    item.entries, item.session_id, item.project_id, existing, item.positions, self._embedder
+                )
+            now = _clock.now()
+            records = self._lifetime.dated(records, now)
+            await self._rows.store(scope, item.project_id, item.session_id, records, existing, now)
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         return await self._reranking.search(request, self._search)
@@ -106,7 +127,7 @@ class InMemoryMemoryService(MemoryService):
         question, mode, partial = await ask(self._embedder, request)
         if question is None:
             return SearchResponse(mode=mode)
-        rows = {row.arrival: row for row in self._rows.of(scope)}
+        rows = {row.arrival: row for row in self._rows.living(scope, _clock.now())}
         candidates = {arrival: row.candidate(request.filter) for arrival, row in rows.items()}
         shares = _keyword_leg(question, candidates)
         near = _vector_leg(question, rows, candidates)
@@ -119,9 +140,8 @@ class InMemoryMemoryService(MemoryService):
 
     async def get(self, app_name: str, user_id: str, entry_id: str, *, project_id: str | None = None) -> Memory | None:
         validate_id("entry_id", entry_id)
-        rows = self._rows.of(
-            Scope.reading(app_name, user_id, validate_project_id(project_id)), lambda row: row.record.id == entry_id
-        )
+        scope = Scope.reading(app_name, user_id, validate_project_id(project_id))
+        rows = self._rows.living(scope, _clock.now(), lambda row: row.record.id == entry_id)
         newest = max(rows, key=instant, default=None)
         return None if newest is None else newest.memory()
 
@@ -136,7 +156,7 @@ class InMemoryMemoryService(MemoryService):
     ) -> list[Memory]:
         scope = Scope.reading(app_name, user_id, project_id)
         limit, filter = validate_limit(limit), validate_filter(filter)
-        rows = self._rows.newest_first(scope, filter)
+        rows = self._rows.newest_first(scope, _clock.now(), filter)
         return [row.memory() for row in rows[:limit]]
 
     async def list_page(
@@ -154,7 +174,7 @@ class InMemoryMemoryService(MemoryService):
         limit, filter = validate_limit(limit, DEFAULT_PAGE), validate_filter(filter)
         validate_flag("with_total", with_total)
         place = place_of(after, scope, filter)
-        rows = self._rows.newest_first(scope, filter)
+        rows = self._rows.newest_first(scope, _clock.now(), filter)
         rest = rows if place is None else [row for row in rows if instant(row) < (place.instant, place.arrival)]
         last = rest[limit - 1] if 0 < limit < len(rest) else None
         return Page(
@@ -162,6 +182,12 @@ class InMemoryMemoryService(MemoryService):
             next=None if last is None else cursor(Place(*instant(last)), scope, filter),
             total=len(rows) if with_total else None,
         )
+
+    async def export_user(self, app_name: str, user_id: str) -> AsyncGenerator[Memory]:
+        scope = Scope.reading(app_name, user_id, ALL_PROJECTS)
+        for row in sorted(self._rows.of(scope), key=lambda row: row.arrival):
+            if row.record.lives(_clock.now()):
+                yield row.memory()
 
     async def delete(
         self,
@@ -181,9 +207,10 @@ class InMemoryMemoryService(MemoryService):
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         wanted = set(_analysis.required_words(validate_query(query)))
         validate_flag("dry_run", dry_run)
+        now = _clock.now()
 
         def matches(row: Row) -> bool:
-            return bool(wanted) and wanted.issubset(_analysis.words(row.record.text))
+            return bool(wanted) and row.record.lives(now) and wanted.issubset(_analysis.words(row.record.text))
 
         return erasure(self._rows.of(scope, matches)) if dry_run else self._rows.erase(scope, matches)
 
@@ -217,6 +244,12 @@ class InMemoryMemoryService(MemoryService):
         left = list(self._rows.of(Scope.erasing(app_name, user_id, ALL_PROJECTS)))
         found = {"entries": len(left), "vectors": erasure(left).vectors, "index entries": erasure(left).index_entries}
         return ErasureProof(erased, await self.scrub(on_progress=on_progress), found)
+
+    async def purge_expired(self, *, on_progress: Callable[[int], None] | None = None) -> Erasure:
+        purged = self._rows.purge(_clock.now())
+        if purged and on_progress is not None:
+            on_progress(purged)
+        return purged
 
     async def health_check(self) -> HealthReport:
         if self._embedder is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from sqlalchemy import ColumnElement, Connection, Delete, FromClause, Insert, Select, Subquery
@@ -116,6 +117,11 @@ class Dialect(Protocol):
         """The column of an entry's scope in a form for entries that are looked up by their row ids."""
         ...
 
+    @property
+    def arrival_in_scope(self) -> ColumnElement[int]:
+        """The row id of entries in a form for walking through those of a scope, in their order."""
+        ...
+
     def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
         """Return whether a column holds one of the values, which `chunks` made few enough."""
         ...
@@ -141,9 +147,10 @@ class Dialect(Protocol):
         scope: Scope,
         question: Question,
         model_id: int | None,
+        now: datetime,
         passing: ColumnElement[bool] | None,
     ) -> Found:
-        """Look up what answers a question; ``passing`` is what answers have to fulfil."""
+        """Look up what answers a question by what lives ``now``; ``passing`` is what answers have to fulfil."""
         ...
 
     def insert(self, row: type[Any]) -> Any:

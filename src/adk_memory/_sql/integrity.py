@@ -17,9 +17,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adk_memory import _analysis
 from adk_memory._sql.dialect import Dialect, Result
 from adk_memory._sql.failures import translated
-from adk_memory._sql.scope import GLOBAL_KEY, count_of_all, everyones
+from adk_memory._sql.scope import GLOBAL_KEY
 from adk_memory._sql.tables import EmbeddingRow, EntryRow, ScopeRow
-from adk_memory._sql.walking import step
+from adk_memory._sql.walking import count_of_all, everyones, step
 
 FAULTS: Final[Mapping[str, str]] = {
     "counters": "scopes whose counters are not what their entries say",

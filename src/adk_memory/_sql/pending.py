@@ -19,8 +19,9 @@ from adk_memory._ranking import Vector
 from adk_memory._records import Turn, turn_passage
 from adk_memory._sql.dialect import Dialect
 from adk_memory._sql.models import answered_by
-from adk_memory._sql.scope import GLOBAL_KEY, Sight, beyond, count, hold, named_entries, places
+from adk_memory._sql.scope import GLOBAL_KEY, Sight, count, named_entries
 from adk_memory._sql.tables import EmbeddingRow, EntryRow, MetaRow, ScopeRow
+from adk_memory._sql.walking import beyond, hold, places
 
 _ENTRIES_AT_A_TIME = 2_000
 _VECTORS_AT_A_TIME = 2_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -63,12 +64,13 @@ from adk_memory._sql.postgres_text import (
     tsquery,
     wrong_lexemes,
 )
-from adk_memory._sql.scope import Sight, count, everyones
+from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.tables import EmbeddingRow, EntryRow
 from adk_memory._sql.traces import Traces
 from adk_memory._sql.undone import until_kept
 from adk_memory._sql.urls import postgres_url
+from adk_memory._sql.walking import everyones
 from adk_memory.embedding import EmbeddingProvider, OnEmbeddingError
 from adk_memory.erasure import ScrubReport
 from adk_memory.errors import ConfigurationError
@@ -98,17 +100,14 @@ class PostgresMemoryService(SqlMemoryService):
         embedder: EmbeddingProvider | None = None,
         reranker: Reranker | None = None,
         on_embedding_error: OnEmbeddingError = "raise",
+        default_ttl: timedelta | None = None,
     ) -> None:
         ours = isinstance(url_or_engine, str)
         engine = open_engine(url_or_engine) if isinstance(url_or_engine, str) else url_or_engine
         super().__init__(
-            engine,
-            PostgresDialect(),
-            owns_engine=ours,
-            embedder=embedder,
-            reranker=reranker,
-            on_embedding_error=on_embedding_error,
-        )
+            engine, PostgresDialect(), owns_engine=ours, embedder=embedder, reranker=reranker,
+            on_embedding_error=on_embedding_error, default_ttl=default_ttl,
+        )  # fmt: skip
 
 
 def open_engine(url: str) -> AsyncEngine:
@@ -207,6 +206,10 @@ class PostgresDialect:
     @property
     def scope_of_entries_by_id(self) -> ColumnElement[int]:
         return EntryRow.scope_id.expression  # it begins the primary key
+
+    @property
+    def arrival_in_scope(self) -> ColumnElement[int]:
+        return EntryRow.id.expression  # it ends the primary key
 
     def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
         # One parameter, however many values: the statement is prepared once.
@@ -337,9 +340,10 @@ class PostgresDialect:
         scope: Scope,
         question: Question,
         model_id: int | None,
+        now: datetime,
         passing: ColumnElement[bool] | None,
     ) -> Found:
-        return find(connection, self, self._sketches, scope, question, model_id, passing)
+        return find(connection, self, self._sketches, scope, question, model_id, now, passing)
 
     def distance(self, vector: Any) -> Any:
         """Return the distance of a stored vector to an array of numbers: one minus the cosine, 1 at most."""

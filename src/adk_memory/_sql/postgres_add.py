@@ -101,19 +101,19 @@ def _adding(halfvec: str | None, *, new_scope: bool) -> TextClause:
             SELECT * FROM unnest(
                 CAST(:entry_keys AS text[]), CAST(:positions AS integer[]), CAST(:authors AS text[]),
                 CAST(:timestamps AS timestamptz[]), CAST(:contents AS text[]), CAST(:texts AS text[]),
-                CAST(:metadatas AS text[]), CAST(:term_counts AS integer[]), CAST(:terms AS text[]),
-                CAST(:lexemes AS text[]), CAST(:vectors AS integer[]), CAST(:sketches AS text[])
+                CAST(:metadatas AS text[]), CAST(:term_counts AS integer[]), CAST(:expires_ats AS timestamptz[]),
+                CAST(:terms AS text[]), CAST(:lexemes AS text[]), CAST(:vectors AS integer[]), CAST(:sketches AS text[])
             ) WITH ORDINALITY AS given (
-                entry_key, position, author, timestamp, content, text, metadata, term_count, terms, lexemes, vector,
-                sketch, number
+                entry_key, position, author, timestamp, content, text, metadata, term_count, expires_at, terms,
+                lexemes, vector, sketch, number
             )
         ),
         added AS (
             INSERT INTO adk_memory_entry
                 (scope_id, session_key, entry_key, position, author, timestamp, content, text, metadata, term_count,
-                 created_at)
+                 expires_at, created_at)
             SELECT scope.id, :session_key, entry_key, position, author, timestamp, CAST(content AS json), text,
-                CAST(metadata AS json), term_count, :created_at
+                CAST(metadata AS json), term_count, expires_at, :created_at
             FROM scope CROSS JOIN given ORDER BY number
             RETURNING scope_id, id, entry_key
         ),

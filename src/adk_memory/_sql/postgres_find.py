@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
 from sqlalchemy import (
@@ -35,7 +36,7 @@ from adk_memory._sql.postgres_sketch import Seen, Sketches
 from adk_memory._sql.postgres_text import SEARCH, any_of, holding
 from adk_memory._sql.prepared import execute
 from adk_memory._sql.recall import CANDIDATE_COLUMNS, candidate
-from adk_memory._sql.scope import Sight, look, project_of, scope_parameters, scopes_of_parameters
+from adk_memory._sql.scope import Sight, living, look, project_of, scope_parameters, scopes_of_parameters
 from adk_memory._sql.tables import EmbeddingModelRow, EmbeddingRow, EntryRow
 
 _SMALL_BYTES = 2_048
@@ -72,18 +73,22 @@ def find(
     scope: Scope,
     question: Question,
     model_id: int | None,
+    now: datetime,
     passing: ColumnElement[bool] | None,
 ) -> Found:
     """Look up what answers a question."""
     by_words = question.mode != "vector"
     by_vector = question.vector is not None and model_id is not None
     if not by_words and not by_vector:
-        return Found(look(connection, scope), matches={}, cosines={}, near={}, vectors=0, rows={})
+        return Found(
+            living(connection, look(connection, scope, now)), matches={}, cosines={}, near={}, vectors=0, rows={}
+        )
     projects = scope.projects or ()
     sketch = sketches.of(model_id, question.vector)
     seen = sketches.of_many.get(scope)
     values: dict[str, Any] = {
         **scope_parameters(scope),
+        "now": now,
         "words": any_of(question.terms),
         "model": model_id,
         "vector": None if question.vector is None else question.vector.tolist(),
@@ -174,7 +179,8 @@ def _finding(
     """
     scopes = scopes_of_parameters(projects).cte("scopes")
     sight = Sight.of_scopes(scopes)
-    entry_count = func.coalesce(func.sum(scopes.c.entry_count), 0)
+    expired_entries, expired_terms = sight.expired_counts()
+    entry_count = func.coalesce(func.sum(scopes.c.entry_count), 0) - expired_entries
     matches: Any = literal(0)
     vectors: Any = literal(0)
     compared: Any = literal(0)
@@ -215,7 +221,7 @@ def _finding(
         found = _both(found, near) if by_words else select(near, cast(null(), Text).label("terms")).subquery("found")
     held = select(
         entry_count.cast(BigInteger).label("entry_count"),
-        func.coalesce(func.sum(scopes.c.term_count), 0).cast(BigInteger).label("term_count"),
+        (func.coalesce(func.sum(scopes.c.term_count), 0) - expired_terms).cast(BigInteger).label("term_count"),
         matches.label("matches"),
         vectors.label("vectors"),
         compared.label("compared"),
@@ -229,6 +235,7 @@ def _finding(
         EntryRow.entry_key,
         _small(EntryRow.content).label("content"),
         _small(EntryRow.metadata_).label("metadata"),
+        EntryRow.expires_at,
         sight.narrowed(passing).passes,
         scopes.c.project_key,
         found.c.terms,
@@ -249,6 +256,7 @@ def _matched(scopes: CTE, sight: Sight) -> CTE:
     # Without any scope there is no name, and the concatenation with nothing would be a query.
     asked = select(case((func.count() > 0, query))).select_from(scopes).scalar_subquery()
     matched = select(SEARCH.c.scope_id, SEARCH.c.entry_id, SEARCH.c.terms).where(holding(sight, asked))
+    matched = sight.narrow(matched, SEARCH.c.entry_id)
     return matched.limit(POOL + 1).cte("matched")
 
 

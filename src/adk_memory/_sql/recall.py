@@ -40,7 +40,7 @@ from adk_memory._scope import Scope
 from adk_memory._sql.columns import instant, instant_number
 from adk_memory._sql.dialect import POOL, Dialect
 from adk_memory._sql.prepared import execute, tuples
-from adk_memory._sql.scope import GLOBAL_KEY, Sight, look
+from adk_memory._sql.scope import GLOBAL_KEY, Sight, living, look
 from adk_memory._sql.tables import EntryRow
 from adk_memory.types import Memory, SearchResponse
 
@@ -55,18 +55,19 @@ def recall(
     question: Question,
     model_id: int | None,
     *,
+    now: datetime,
     passing: ColumnElement[bool] | None,
     explain: bool,
 ) -> SearchResponse:
-    """Return the memories that answer the question, best first.
+    """Return the memories that answer the question by what has not expired ``now``, best first.
 
     What does not fulfil ``passing`` is no answer, but its words take part in the scores of what does.
     """
-    found = dialect.find(connection, scope, question, model_id, passing)
+    found = dialect.find(connection, scope, question, model_id, now, passing)
     sight = found.sight
     matches = found.matches
     if matches is None:
-        sight = look(connection, scope)
+        sight = living(connection, look(connection, scope, now))
         shares, matches = _pooled_keyword_leg(connection, dialect, sight, sight.narrowed(passing), question)
     else:
         collection = Collection(sight.entry_count, sight.term_count)
@@ -81,8 +82,17 @@ def recall(
 
 def memory(row: Any, sight: Sight, answer: Ranked | None = None, *, explain: bool = False) -> Memory:
     """Return the memory in a row of `ENTRY_COLUMNS`."""
-    record = Record(row.entry_key, row.author, instant(row.timestamp), row.content, "", row.metadata)
     session_id = None if row.session_key == GLOBAL_KEY else row.session_key
+    record = Record(
+        id=row.entry_key,
+        author=row.author,
+        timestamp=instant(row.timestamp),
+        content=row.content,
+        text="",
+        metadata=row.metadata,
+        expires_at=None if row.expires_at is None else instant(row.expires_at),
+        position=None if session_id is None else row.position,
+    )
     score = None if answer is None else answer.score
     explanation = answer.evidence.parts() if explain and answer is not None else None
     return record.memory(session_id, sight.project_id(row.scope_id), score, explanation)
@@ -97,6 +107,8 @@ ENTRY_COLUMNS = (
     EntryRow.timestamp,
     EntryRow.content,
     EntryRow.metadata_,
+    EntryRow.expires_at,
+    EntryRow.position,
 )
 
 
@@ -220,18 +232,18 @@ def candidate(
 
 def _document_frequency(connection: Connection, dialect: Dialect, sight: Sight, terms: Sequence[str]) -> dict[str, int]:
     queries = {f"query_{number}": dialect.query(sight, [term], every=False) for number, term in enumerate(terms)}
-    rows = execute(connection, _counting, (dialect, len(sight.scope_ids), len(terms)), sight.parameters | queries)
+    shape = (dialect, len(sight.scope_ids), sight.some_expired, len(terms))
+    rows = execute(connection, _counting, shape, sight.parameters | queries)
     return {terms[row.number]: row.entries for row in rows}
 
 
-def _counting(dialect: Dialect, scopes: int, terms: int) -> CompoundSelect[Any]:
-    sight = Sight.of_parameters(scopes)
-    counts = [
-        select(literal(number).label("number"), func.count().label("entries")).select_from(
-            dialect.matching(sight, bindparam(f"query_{number}", type_=Text))
-        )
-        for number in range(terms)
-    ]
+def _counting(dialect: Dialect, scopes: int, some_expired: bool, terms: int) -> CompoundSelect[Any]:
+    sight = Sight.of_parameters(scopes, some_expired=some_expired)
+    counts = []
+    for number in range(terms):
+        matched = dialect.matching(sight, bindparam(f"query_{number}", type_=Text))
+        columns: tuple[Any, ...] = (literal(number).label("number"), func.count().label("entries"))
+        counts.append(sight.narrow(select(*columns).select_from(matched), matched.c.entry_id))
     return union_all(*counts)
 
 

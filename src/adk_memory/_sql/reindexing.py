@@ -22,9 +22,9 @@ from adk_memory import _analysis
 from adk_memory._sql.dialect import Dialect, Result
 from adk_memory._sql.failures import translated
 from adk_memory._sql.prepared import execute
-from adk_memory._sql.scope import Sight, count, count_of_all, hold, recount
+from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.tables import EntryRow, MetaRow, ScopeRow
-from adk_memory._sql.walking import step
+from adk_memory._sql.walking import count_of_all, hold, recount, step
 from adk_memory.errors import SchemaTooNewError
 
 _ANALYSER: Final = "analyser"

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from datetime import timedelta
 from functools import partial
-from typing import Literal
+from typing import Final, Literal
 
 from sqlalchemy import ColumnElement, Connection, select, true
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adk_memory import _analysis, migrate
+from adk_memory import _analysis, _clock, migrate
 from adk_memory._asking import ask
+from adk_memory._expiry import Lifetime
 from adk_memory._paging import Place, cursor, place_of
 from adk_memory._records import session_records, single_record
 from adk_memory._scope import Scope
+from adk_memory._sessions import SessionEntries
 from adk_memory._sql.backlog import Backlog
 from adk_memory._sql.bulk import batch_of
 from adk_memory._sql.database import Database
@@ -23,8 +26,9 @@ from adk_memory._sql.dialect import Dialect, chunks
 from adk_memory._sql.erasing import entries_with_every_word, erase, erase_some, would_erase
 from adk_memory._sql.failures import translated
 from adk_memory._sql.filtering import condition
-from adk_memory._sql.listing import entries_in_sight, newest_first
+from adk_memory._sql.listing import entries_in_sight, newest_first, next_arrivals
 from adk_memory._sql.proof import evidence, remainders
+from adk_memory._sql.purging import purge
 from adk_memory._sql.recall import recall
 from adk_memory._sql.reindexing import reindex, reindex_outdated
 from adk_memory._sql.scope import GLOBAL_KEY, look
@@ -55,14 +59,16 @@ from adk_memory.types import (
     Page,
     SearchRequest,
     SearchResponse,
-    SessionEntries,
 )
+
+_EXPORTED_AT_ONCE: Final = 1_000
 
 
 class SqlMemoryService(MemoryService):
     """Keeps entries in a SQL database; what is special about one is its dialect's business."""
 
     supports_project_scoping = True
+    supports_expiry = True
 
     def __init__(
         self,
@@ -73,6 +79,7 @@ class SqlMemoryService(MemoryService):
         embedder: EmbeddingProvider | None,
         reranker: Reranker | None,
         on_embedding_error: OnEmbeddingError,
+        default_ttl: timedelta | None,
     ) -> None:
         self._dialect = dialect
         self._embedder = Embedder.of(embedder, on_embedding_error)
@@ -80,6 +87,7 @@ class SqlMemoryService(MemoryService):
         self._storage = Storage(self._database, self._embedder)
         self._backlog = Backlog(self._database, self._embedder)
         self._reranking = Reranking(reranker)
+        self._lifetime = Lifetime(default_ttl)
 
     async def close(self) -> None:
         await self._database.close()
@@ -108,6 +116,9 @@ class SqlMemoryService(MemoryService):
 
     async def drop_model(self, model: str, *, on_progress: Callable[[int], None] | None = None) -> int:
         return await self._backlog.drop(model, on_progress)
+
+    async def purge_expired(self, *, on_progress: Callable[[int], None] | None = None) -> Erasure:
+        return await purge(self._database, _clock.now(), on_progress)
 
     async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
         engine = await self._database.ready()
@@ -138,9 +149,11 @@ class SqlMemoryService(MemoryService):
     ) -> list[str]:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         validate_id("session_id", session_id)
-        ids, records = session_records(entries, session_id, project_id, existing, self._embedder)
+        ids, records = session_records(entries, session_id, project_id, existing, embedder=self._embedder)
         if records or existing == "replace":
-            await self._storage.store([Batch(scope, project_id, session_id, records, existing)])
+            now = _clock.now()
+            records = self._lifetime.dated(records, now)
+            await self._storage.store([Batch(scope, project_id, session_id, records, existing, now)])
         return ids
 
     async def add_entry(
@@ -154,11 +167,14 @@ class SqlMemoryService(MemoryService):
     ) -> str:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         record = single_record(entry, existing, self._embedder)
-        await self._storage.store([Batch(scope, project_id, GLOBAL_KEY, [record], existing)])
+        now = _clock.now()
+        records = self._lifetime.dated([record], now)
+        await self._storage.store([Batch(scope, project_id, GLOBAL_KEY, records, existing, now)])
         return record.id
 
     async def _add_batch(self, items: Sequence[SessionEntries], existing: Literal["update", "keep"]) -> None:
-        await self._storage.store([batch_of(item, existing, self._embedder) for item in items])
+        now = _clock.now()
+        await self._storage.store([batch_of(item, existing, self._lifetime, now, self._embedder) for item in items])
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         return await self._reranking.search(request, self._search)
@@ -172,9 +188,10 @@ class SqlMemoryService(MemoryService):
         def work(connection: Connection) -> SearchResponse:
             model_id = self._database.known_model(connection)
             return recall(
-                connection, self._dialect, scope, question, model_id, passing=passing, explain=request.explain
+                connection, self._dialect, scope, question, model_id, now=now, passing=passing, explain=request.explain
             )
 
+        now = _clock.now()
         passing = self._condition(request.filter)
         response = await self._database.run(work)
         return response.model_copy(update={"partial": True}) if partial else response
@@ -214,15 +231,31 @@ class SqlMemoryService(MemoryService):
         validate_flag("with_total", with_total)
         place = place_of(after, scope, filter)
         passing = self._condition(filter)
+        now = _clock.now()
 
         def work(connection: Connection) -> tuple[list[Memory], Place | None, int | None]:
-            sight = look(connection, scope).narrowed(passing)
+            sight = look(connection, scope, now).narrowed(passing)
             total = entries_in_sight(connection, sight) if with_total else None
             return *newest_first(connection, sight, limit, place), total
 
         memories, end, total = await self._database.run(work)
         following = None if end is None else cursor(end, scope, filter)
         return Page(memories=tuple(memories), next=following, total=total)
+
+    async def export_user(self, app_name: str, user_id: str) -> AsyncGenerator[Memory]:
+        scope = Scope.reading(app_name, user_id, ALL_PROJECTS)
+        last = 0
+
+        def work(connection: Connection) -> tuple[list[Memory], int]:
+            sight = look(connection, scope, _clock.now())
+            return next_arrivals(connection, self._dialect, sight, last, _EXPORTED_AT_ONCE)
+
+        while True:
+            memories, last = await self._database.run(work)
+            for found in memories:
+                yield found
+            if not memories:
+                return
 
     async def delete(
         self,
@@ -241,9 +274,10 @@ class SqlMemoryService(MemoryService):
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         words = _analysis.required_words(validate_query(query))
         validate_flag("dry_run", dry_run)
+        now = _clock.now()
 
         def work(connection: Connection) -> Erasure:
-            sight = look(connection, scope, lock=not dry_run)
+            sight = look(connection, scope, now, lock=not dry_run)
             row_ids = entries_with_every_word(connection, self._dialect, sight, words)
             those = [self._dialect.among(EntryRow.id, ids) for ids in chunks(row_ids)]
             if dry_run:
@@ -283,8 +317,10 @@ class SqlMemoryService(MemoryService):
         return ErasureProof(erased, report, found)
 
     async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
+        now = _clock.now()
+
         def work(connection: Connection) -> list[Memory]:
-            memories, _ = newest_first(connection, look(connection, scope).narrowed(passing), limit)
+            memories, _ = newest_first(connection, look(connection, scope, now).narrowed(passing), limit)
             return memories
 
         return await self._database.run(work)

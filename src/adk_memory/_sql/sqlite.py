@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, cast
 
@@ -40,13 +40,14 @@ from adk_memory._sql import sqlite_proof
 from adk_memory._sql.dialect import Addition, Found, Result, deltas
 from adk_memory._sql.hop import in_one_hop
 from adk_memory._sql.metadata import SQLITE_FUNCTION, sqlite_condition, sqlite_holds
-from adk_memory._sql.scope import Sight, count, everyones
+from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.sqlite_find import find, weightiest
 from adk_memory._sql.sqlite_scrub import scrub
 from adk_memory._sql.tables import ENTRIES, SEARCH_TABLE, TERM_TABLE, EmbeddingRow, EntryRow, entry_fields
 from adk_memory._sql.traces import Traces
 from adk_memory._sql.urls import sqlite_url
+from adk_memory._sql.walking import everyones
 from adk_memory.embedding import EmbeddingProvider, OnEmbeddingError
 from adk_memory.erasure import ScrubReport
 from adk_memory.filters import Metadata
@@ -85,17 +86,14 @@ class SqliteMemoryService(SqlMemoryService):
         embedder: EmbeddingProvider | None = None,
         reranker: Reranker | None = None,
         on_embedding_error: OnEmbeddingError = "raise",
+        default_ttl: timedelta | None = None,
     ) -> None:
         ours = isinstance(url_or_engine, str)
         engine = open_engine(url_or_engine) if isinstance(url_or_engine, str) else url_or_engine
         super().__init__(
-            engine,
-            SqliteDialect(),
-            owns_engine=ours,
-            embedder=embedder,
-            reranker=reranker,
-            on_embedding_error=on_embedding_error,
-        )
+            engine, SqliteDialect(), owns_engine=ours, embedder=embedder, reranker=reranker,
+            on_embedding_error=on_embedding_error, default_ttl=default_ttl,
+        )  # fmt: skip
 
 
 def open_engine(url: str) -> AsyncEngine:
@@ -160,6 +158,10 @@ class SqliteDialect:
     def scope_of_entries_by_id(self) -> ColumnElement[int]:
         return EntryRow.scope_id + 0  # a mere check, or it would walk through all entries of the scope
 
+    @property
+    def arrival_in_scope(self) -> ColumnElement[int]:
+        return EntryRow.id + 0  # or it would walk through the entries of all users, which are in this order
+
     def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
         among: ColumnElement[bool] = column.in_(values)
         return among
@@ -222,9 +224,10 @@ class SqliteDialect:
         scope: Scope,
         question: Question,
         model_id: int | None,
+        now: datetime,
         passing: ColumnElement[bool] | None,
     ) -> Found:
-        return find(connection, self, scope, question, model_id, passing)
+        return find(connection, self, scope, question, model_id, now, passing)
 
     def insert(self, row: type[Any]) -> sqlite.Insert:
         return sqlite.insert(row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, null, or_
@@ -15,20 +16,24 @@ from adk_memory._scope import Scope
 from adk_memory._sql.dialect import Addition, Dialect, NewEntry, chunks
 from adk_memory._sql.erasing import erase
 from adk_memory._sql.models import answered_by
-from adk_memory._sql.scope import Sight, count, new_scope
+from adk_memory._sql.scope import Sight, count, lives, new_scope
 from adk_memory._sql.tables import EmbeddingRow, EntryRow, entry_fields
 from adk_memory.types import Existing
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The records that one call stores in one session of one project; ``session_key`` is ``''`` outside of any."""
+    """The records that one call stores in one session of one project; ``session_key`` is ``''`` outside of any.
+
+    What has expired by ``now`` counts as absent.
+    """
 
     scope: Scope
     project_id: str | None
     session_key: str
     records: Sequence[Record]
     existing: Existing
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,8 @@ class Known:
 class Plan:
     """What storing a batch means, by what is stored: ``sight`` is the batch's scope, or nothing where it is new.
 
-    ``last`` is the entry after which the batch's new ones come, unless the batch holds or replaces it.
+    ``last`` is the entry after which the batch's new ones come, unless the batch holds or replaces it; ``expired`` are
+    the row ids of entries that have expired, and that the batch adds anew.
     """
 
     batch: Batch
@@ -54,6 +60,7 @@ class Plan:
     here: Mapping[str, Known]
     last: Record | None
     position: int
+    expired: Sequence[int]
 
     def new(self) -> list[Record]:
         return [record for record in self.batch.records if record.id not in self.here]
@@ -88,15 +95,17 @@ class Plan:
 
     def only_adds(self, vectors: Mapping[str, Vector | None]) -> bool:
         """Whether nothing that is stored is touched."""
-        return self.batch.existing != "replace" and not self.rewritten() and self.here.keys().isdisjoint(vectors)
+        untouched = not self.expired and not self.rewritten() and self.here.keys().isdisjoint(vectors)
+        return untouched and self.batch.existing != "replace"
 
     def addition(self, vectors: Mapping[str, Vector | None]) -> Addition:
         """Return the new entries, with their ``vectors`` by id, in their order, which is the order of arrival."""
-        first = self.position + 1 if self.batch.session_key else 0  # nothing stands beside a single entry
-        entries = [
-            NewEntry(record, first and first + number, _analysis.terms(record.text), vectors.get(record.id))
-            for number, record in enumerate(self.new())
-        ]
+        position = self.position
+        entries = []
+        for record in self.new():
+            if self.batch.session_key:  # nothing stands beside a single entry
+                position = max(position + 1, record.position or 0)
+            entries.append(NewEntry(record, position, _analysis.terms(record.text), vectors.get(record.id)))
         scope_ids = self.sight.scope_ids
         return Addition(
             scope=new_scope(self.batch.scope, self.batch.project_id),
@@ -132,6 +141,7 @@ KNOWN_COLUMNS = (
     EntryRow.text,
     EntryRow.metadata_,
     EntryRow.term_count,
+    EntryRow.expires_at,
 )
 
 
@@ -149,9 +159,14 @@ def planned(batch: Batch, sight: Sight, model_id: int | None, rows: Iterable[Any
     here: dict[str, Known] = {}
     last: Record | None = None
     position = 0
+    expired = []
     ids = {record.id for record in batch.records}
     for row in rows:
-        record = Record(row.entry_key, row.author, row.timestamp, row.content, row.text, row.metadata)
+        record = Record(row.entry_key, row.author, row.timestamp, row.content, row.text, row.metadata, row.expires_at)
+        if not record.lives(batch.now):
+            if record.id in ids:
+                expired.append(row.id)
+            continue
         if batch.existing == "replace" and record.id not in ids:
             continue  # it is erased: what is new comes after what stays
         if row.position > position:
@@ -160,17 +175,26 @@ def planned(batch: Batch, sight: Sight, model_id: int | None, rows: Iterable[Any
             here[record.id] = Known(row.id, record, row.term_count, row.vector_of is not None)
     if last is not None and last.id in ids:
         last = None
-    return Plan(batch, sight, model_id, here, last, position)
+    return Plan(batch, sight, model_id, here, last, position, expired)
 
 
 def store(connection: Connection, dialect: Dialect, plan: Plan, vectors: Mapping[str, Vector | None]) -> None:
     """Write what is planned into its scope, which the caller has claimed: entries, their index, ``vectors`` by id."""
     addition = plan.addition(vectors)
-    if addition.entries:
+    if plan.expired:
+        erase_expired(connection, dialect, plan)
+        dialect.add_all(connection, [addition])  # the scope is no longer in the version that was seen
+    elif addition.entries:
         dialect.add(connection, addition)
     if plan.batch.existing == "replace":
         _erase_others(connection, dialect, plan)
     write_known(connection, dialect, plan, vectors)
+
+
+def erase_expired(connection: Connection, dialect: Dialect, plan: Plan) -> None:
+    """Erase what has expired and is added anew."""
+    for ids in chunks(plan.expired):
+        erase(connection, dialect, plan.sight, dialect.among(EntryRow.id, ids))
 
 
 def write_known(connection: Connection, dialect: Dialect, plan: Plan, vectors: Mapping[str, Vector | None]) -> None:
@@ -239,7 +263,7 @@ def _reworded(record: Record, stored: Record) -> bool:
 
 
 def _last_position(sight: Sight, batch: Batch) -> Any:
-    last = sight.entries(func.max(EntryRow.position)).where(EntryRow.session_key == batch.session_key)
+    last = sight.entries(func.max(EntryRow.position)).where(EntryRow.session_key == batch.session_key, lives(batch.now))
     return last.correlate(None).scalar_subquery()
 
 

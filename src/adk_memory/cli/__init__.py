@@ -12,6 +12,7 @@ from adk_memory.cli._demo import DEMO
 from adk_memory.cli._embed import EMBED
 from adk_memory.cli._erasure import ERASE_USER, SCRUB
 from adk_memory.cli._index import INDEX
+from adk_memory.cli._keeping import EXPORT, IMPORT, PURGE
 from adk_memory.cli._memories import ADD, DELETE, RECENT, SEARCH
 from adk_memory.cli._output import complain, one_line, without_passwords
 from adk_memory.cli._schema import CHECK, CURRENT, REINDEX, UPGRADE
@@ -25,7 +26,8 @@ from adk_memory.errors import (
 )
 
 COMMANDS: tuple[Command, ...] = (
-    DEMO, UPGRADE, CURRENT, CHECK, REINDEX, EMBED, ADD, SEARCH, RECENT, DELETE, ERASE_USER, SCRUB, INDEX, SERVE_MCP,
+    DEMO, UPGRADE, CURRENT, CHECK, REINDEX, EMBED, PURGE, SCRUB, ADD, SEARCH, RECENT, DELETE, ERASE_USER, EXPORT,
+    IMPORT, INDEX, SERVE_MCP,
 )  # fmt: skip
 
 _EXIT_CODES = (

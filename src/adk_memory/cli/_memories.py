@@ -31,7 +31,7 @@ def _add(args: argparse.Namespace) -> None:
     session = Path(args.file).stem if args.session is None else args.session
     data = sys.stdin.buffer.read() if args.file == "-" else Path(args.file).read_bytes()
     try:
-        entries = read_conversation(data)
+        entries = read_conversation(data, session, args.project)
     except ValidationError as error:
         raise ValidationError(f"{args.file}: {error}; nothing was stored") from error
 
@@ -209,7 +209,8 @@ ADD = Command(
     details=f"""\
 One JSON object per line, with these fields, of which only content is needed:
   {", ".join(FIELDS)}
-content is a text, or {{"role": ..., "parts": [...]}}; timestamp is ISO 8601.
+content is a text, or {{"role": ..., "parts": [...]}}; timestamp and expires_at
+are ISO 8601. The lines that export makes of one session are read too.
 Adding a conversation again, or a longer version of it, leaves one copy of each
 entry; it is known by its id, or else by its author, content and timestamp.""",
 )

@@ -16,12 +16,13 @@ from urllib.parse import unquote_plus
 import pydantic
 
 from adk_memory._packages import require
+from adk_memory._sessions import SessionEntries
 from adk_memory._validation import DEFAULT_LIMIT, MAX_LIMIT, validate_id
 from adk_memory.errors import ConfigurationError, ValidationError
 from adk_memory.filters import Session as InSession
 from adk_memory.integrations._services import Services
 from adk_memory.service import MemoryService
-from adk_memory.types import Memory, MemoryEntry, SearchRequest, SessionEntries
+from adk_memory.types import Memory, MemoryEntry, SearchRequest
 
 require("google.adk", __name__, "google-adk")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import ClassVar, Final, Literal, Protocol
 
 import pytest
@@ -35,6 +36,7 @@ OPTIONAL_OPERATIONS: Final = frozenset(
         "delete_user",
         "drop_model",
         "embed_pending",
+        "export_user",
         "get",
         "health_check",
         "list_page",
@@ -50,7 +52,11 @@ class MakeService(Protocol):
     """
 
     def __call__(
-        self, *, embedder: EmbeddingProvider | None = None, on_embedding_error: OnEmbeddingError = "raise"
+        self,
+        *,
+        embedder: EmbeddingProvider | None = None,
+        on_embedding_error: OnEmbeddingError = "raise",
+        default_ttl: timedelta | None = None,
     ) -> MemoryService: ...
 
 
@@ -222,6 +228,7 @@ class ContractBase:
     projects: ClassVar[bool] = True
     embeddings: ClassVar[bool] = True
     filters: ClassVar[bool] = True
+    expiry: ClassVar[bool] = True
     durable: ClassVar[bool] = True
     optional_operations: ClassVar[frozenset[str]] = OPTIONAL_OPERATIONS
 

@@ -22,6 +22,11 @@ from adk_memory.testing._base import OPTIONAL_OPERATIONS, ContractBase, Memories
 Call = Callable[[Memories], Awaitable[object]]
 TEA: Final = MemoryEntry("black tea")
 
+
+async def _all_of(memory: Memories) -> int:
+    return len([found async for found in memory.service.export_user(memory.app_name, "ana")])
+
+
 OPERATIONS: Final[dict[str, Call]] = {
     "add_entry": lambda m: m.service.add_entry(m.app_name, "ana", TEA),
     "delete": lambda m: m.service.delete(m.app_name, "ana", "e1"),
@@ -31,6 +36,7 @@ OPERATIONS: Final[dict[str, Call]] = {
     "drop_model": lambda m: _known(m.service.drop_model("never")),
     "get": lambda m: m.service.get(m.app_name, "ana", "e1"),
     "health_check": lambda m: m.service.health_check(),
+    "export_user": _all_of,
     "list_page": lambda m: m.service.list_page(m.app_name, "ana"),
     "list_recent": lambda m: m.service.list_recent(m.app_name, "ana"),
 }
