@@ -46,7 +46,7 @@ from adk_memory._sql.columns import HalfVector
 from adk_memory._sql.dialect import Addition, Found, Result, deltas
 from adk_memory._sql.discretion import discreet
 from adk_memory._sql.metadata import postgres_condition
-from adk_memory._sql.postgres_add import add
+from adk_memory._sql.postgres_add import add, add_vectors
 from adk_memory._sql.postgres_bulk import add_all
 from adk_memory._sql.postgres_find import find
 from adk_memory._sql.postgres_index import drop
@@ -303,26 +303,7 @@ class PostgresDialect:
         self._sketches.learn(connection)
 
     def add_vectors(self, connection: Connection, model_id: int, vectors: Sequence[tuple[int, int, Vector]]) -> None:
-        statement = insert(EmbeddingRow).values(
-            scope_id=bindparam("scope"),
-            model_id=bindparam("model"),
-            entry_id=bindparam("entry"),
-            vector=self._halfvec(bindparam("floats")),
-            sketch=cast(bindparam("bits", type_=Text), postgresql.BIT(varying=True)),
-        )
-        rows = [
-            {
-                "scope": scope_id,
-                "model": model_id,
-                "entry": entry_id,
-                "floats": vector.tolist(),
-                "bits": self._sketches.of(model_id, vector),
-            }
-            for scope_id, entry_id, vector in vectors
-        ]
-        connection.execute(statement, rows)
-        # Whether there are thresholds by now is looked up when its turn comes.
-        self._sketches.wrote(connection, model_id, len(rows), have_thresholds=False)
+        add_vectors(connection, model_id, vectors, self._halfvec(bindparam("floats")), self._sketches)
 
     async def drop_vector_index(self, engine: AsyncEngine, model: str) -> None:
         await drop(engine, model)
