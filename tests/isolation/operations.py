@@ -147,7 +147,17 @@ READING: Final = tuple(
 )
 
 OF_NO_USER: Final = frozenset(
-    {"close", "health_check", "migrate", "purge_expired", "reindex", "schema_version", "scrub"}
+    {
+        "close",
+        "drop_model",
+        "embed_pending",
+        "health_check",
+        "migrate",
+        "purge_expired",
+        "reindex",
+        "schema_version",
+        "scrub",
+    }
 )
 """Operations that are given no user and tell nothing of one."""
 

@@ -19,6 +19,7 @@ from adk_memory._paging import Place, cursor, place_of
 from adk_memory._records import session_records, single_record
 from adk_memory._scope import Scope
 from adk_memory._sessions import SessionEntries
+from adk_memory._sql.backlog import Backlog
 from adk_memory._sql.bulk import batch_of
 from adk_memory._sql.database import Database
 from adk_memory._sql.dialect import Dialect, chunks
@@ -43,7 +44,7 @@ from adk_memory._validation import (
     validate_project_id,
     validate_query,
 )
-from adk_memory.embedding import Embedder, EmbeddingProvider
+from adk_memory.embedding import Embedder, EmbeddingProvider, OnEmbeddingError
 from adk_memory.erasure import Erasure, ErasureProof, ScrubReport
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
@@ -77,12 +78,14 @@ class SqlMemoryService(MemoryService):
         owns_engine: bool,
         embedder: EmbeddingProvider | None,
         reranker: Reranker | None,
+        on_embedding_error: OnEmbeddingError,
         default_ttl: timedelta | None,
     ) -> None:
         self._dialect = dialect
-        self._embedder = None if embedder is None else Embedder(embedder)
+        self._embedder = Embedder.of(embedder, on_embedding_error)
         self._database = Database(engine, dialect, self._embedder, owns_engine=owns_engine)
         self._storage = Storage(self._database, self._embedder)
+        self._backlog = Backlog(self._database, self._embedder)
         self._reranking = Reranking(reranker)
         self._lifetime = Lifetime(default_ttl)
 
@@ -106,6 +109,14 @@ class SqlMemoryService(MemoryService):
         self._database.look_again()
         return await reindex(engine, self._dialect, from_scratch=from_scratch, on_progress=on_progress)
 
+    async def embed_pending(
+        self, *, on_progress: Callable[[int, int], None] | None = None, limit: int | None = None
+    ) -> int:
+        return await self._backlog.embed(on_progress, limit)
+
+    async def drop_model(self, model: str, *, on_progress: Callable[[int], None] | None = None) -> int:
+        return await self._backlog.drop(model, on_progress)
+
     async def purge_expired(self, *, on_progress: Callable[[int], None] | None = None) -> Erasure:
         return await purge(self._database, _clock.now(), on_progress)
 
@@ -123,6 +134,7 @@ class SqlMemoryService(MemoryService):
             schema_version=migrate.HEAD,
             embedding_model=model,
             index_outdated=self._database.index_outdated,
+            pending=await self._backlog.count(),
         )
 
     async def add_session(
@@ -137,7 +149,7 @@ class SqlMemoryService(MemoryService):
     ) -> list[str]:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         validate_id("session_id", session_id)
-        ids, records = session_records(entries, session_id, project_id, existing)
+        ids, records = session_records(entries, session_id, project_id, existing, embedder=self._embedder)
         if records or existing == "replace":
             now = _clock.now()
             records = self._lifetime.dated(records, now)
@@ -154,7 +166,7 @@ class SqlMemoryService(MemoryService):
         existing: Literal["update", "keep"] = "update",
     ) -> str:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
-        record = single_record(entry, existing)
+        record = single_record(entry, existing, self._embedder)
         now = _clock.now()
         records = self._lifetime.dated([record], now)
         await self._storage.store([Batch(scope, project_id, GLOBAL_KEY, records, existing, now)])
@@ -162,7 +174,7 @@ class SqlMemoryService(MemoryService):
 
     async def _add_batch(self, items: Sequence[SessionEntries], existing: Literal["update", "keep"]) -> None:
         now = _clock.now()
-        await self._storage.store([batch_of(item, existing, self._lifetime, now) for item in items])
+        await self._storage.store([batch_of(item, existing, self._lifetime, now, self._embedder) for item in items])
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         return await self._reranking.search(request, self._search)
