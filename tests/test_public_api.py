@@ -21,6 +21,8 @@ PUBLIC_NAMES = [
     "EmbeddingError",
     "EmbeddingMismatchError",
     "EmbeddingProvider",
+    "Erasure",
+    "ErasureProof",
     "Filter",
     "HealthReport",
     "InMemoryMemoryService",
@@ -38,6 +40,7 @@ PUBLIC_NAMES = [
     "SchemaMissingError",
     "SchemaOutdatedError",
     "SchemaTooNewError",
+    "ScrubReport",
     "SearchRequest",
     "SearchResponse",
     "Session",
@@ -48,10 +51,12 @@ PUBLIC_NAMES = [
     "Time",
     "ValidationError",
     "open_memory",
+    "recall_context",
+    "remembering",
     "validate_project_id",
 ]
 ERRORS = [name for name in PUBLIC_NAMES if name.endswith("Error")]
-LOADED_LATER = ["alembic", "asyncpg", "pgvector", "pytest", "rich"]
+LOADED_LATER = ["alembic", "asyncpg", "opentelemetry", "pgvector", "pytest", "rich"]
 
 
 def test_the_public_names_are_these() -> None:

@@ -56,6 +56,7 @@ def upgrade() -> None:
         sa.Column("metadata", sa.JSON(), nullable=False),
         sa.Column("term_count", sa.Integer(), nullable=False),
         sa.Column("created_at", INSTANT, nullable=False),
+        sa.Column("expires_at", INSTANT),
         sa.PrimaryKeyConstraint(*(["id"] if on_sqlite else ["scope_id", "id"]), name="adk_memory_entry_pk"),
         sa.ForeignKeyConstraint(["scope_id"], ["adk_memory_scope.id"], name="adk_memory_entry_scope_id_fk"),
         sa.UniqueConstraint(
@@ -69,6 +70,15 @@ def upgrade() -> None:
         ["scope_id", "session_key", "position"],
     )
     op.create_index("adk_memory_entry_scope_id_timestamp_id_idx", "adk_memory_entry", ["scope_id", "timestamp", "id"])
+    # What never expires is not in it.
+    expires = sa.text("expires_at IS NOT NULL")
+    op.create_index(
+        "adk_memory_entry_scope_id_expires_at_idx",
+        "adk_memory_entry",
+        ["scope_id", "expires_at"],
+        sqlite_where=expires,
+        postgresql_where=expires,
+    )
 
     if on_sqlite:
         # The row id is the entry's id. The text is terms already, so the tokenizer only has to split it.

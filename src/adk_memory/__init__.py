@@ -3,11 +3,14 @@
 from adk_memory._content import Content
 from adk_memory._memory.service import InMemoryMemoryService
 from adk_memory._open import open_memory
+from adk_memory._sessions import SessionEntries
 from adk_memory._sql.postgres import PostgresMemoryService
 from adk_memory._sql.sqlite import SqliteMemoryService
 from adk_memory._validation import validate_project_id
 from adk_memory.adapter import MemoryServiceAdapter
+from adk_memory.context import recall_context, remembering
 from adk_memory.embedding import EmbeddingProvider
+from adk_memory.erasure import Erasure, ErasureProof, ScrubReport
 from adk_memory.errors import (
     AdkMemoryError,
     ConfigurationError,
@@ -34,7 +37,6 @@ from adk_memory.types import (
     Page,
     SearchRequest,
     SearchResponse,
-    SessionEntries,
 )
 
 __all__ = [
@@ -46,6 +48,8 @@ __all__ = [
     "EmbeddingError",
     "EmbeddingMismatchError",
     "EmbeddingProvider",
+    "Erasure",
+    "ErasureProof",
     "Filter",
     "HealthReport",
     "InMemoryMemoryService",
@@ -63,6 +67,7 @@ __all__ = [
     "SchemaMissingError",
     "SchemaOutdatedError",
     "SchemaTooNewError",
+    "ScrubReport",
     "SearchRequest",
     "SearchResponse",
     "Session",
@@ -73,5 +78,7 @@ __all__ = [
     "Time",
     "ValidationError",
     "open_memory",
+    "recall_context",
+    "remembering",
     "validate_project_id",
 ]

@@ -29,7 +29,7 @@ MAX_QUERY_TERMS: Final = 256
 MAX_WORD_CHARACTERS: Final = 64
 MAX_INDEXED_BYTES: Final = 400_000  # Postgres refuses a tsvector of 1 MB; what comes later in a text is not searched
 
-_SPACELESS = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}ー々\p{Hangul}[\p{Line_Break=SA}--\p{M}]]"
+_SPACELESS = r"[[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}ー々\p{Hangul}\p{Line_Break=SA}]--\p{M}]"
 _LETTER = rf"[a-z0-9[[\p{{L}}\p{{N}}]--{_SPACELESS}]]"  # the first are not new, but fast
 _WORD = rf"{_LETTER}[{_LETTER}\p{{M}}]*+"
 _SEAM = rf"[-_'&·‐\u200c{HUMP}]"

@@ -20,16 +20,24 @@ class Value(BaseModel):
     def __init__(self, /, **fields: Any) -> None:
         try:
             super().__init__(**fields)
-        except pydantic.ValidationError as error:
-            raise ValidationError(_summary(type(self).__name__, error)) from error
+        except (pydantic.ValidationError, TypeError) as error:
+            raise _refusal(type(self), error) from error
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:
         """Return the value that ``obj`` describes; the same checks and errors as the constructor."""
         try:
             return super().model_validate(obj, **options)
-        except pydantic.ValidationError as error:
-            raise ValidationError(_summary(cls.__name__, error)) from error
+        except (pydantic.ValidationError, TypeError) as error:
+            raise _refusal(cls, error) from error
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
+        """Return the value that a JSON text describes; the same checks and errors as the constructor."""
+        try:
+            return super().model_validate_json(json_data, **options)
+        except (pydantic.ValidationError, TypeError) as error:
+            raise _refusal(cls, error) from error
 
 
 _Kind = TypeVar("_Kind", bound=Value)
@@ -47,6 +55,13 @@ def trusted(kind: type[_Kind], fields: dict[str, Any], others: dict[str, Any] | 
     object.__setattr__(value, "__pydantic_extra__", others)
     object.__setattr__(value, "__pydantic_private__", None)
     return value
+
+
+def _refusal(kind: type[Value], error: pydantic.ValidationError | TypeError) -> ValidationError:
+    if isinstance(error, pydantic.ValidationError):
+        return ValidationError(_summary(kind.__name__, error))
+    # Pydantic calls a constructor with the names that a mapping has.
+    return ValidationError(f"{kind.__name__}: a field is missing, or the name of one is not a string")
 
 
 def _summary(name: str, error: pydantic.ValidationError) -> str:

@@ -53,8 +53,8 @@ def place_of(after: object, scope: Scope, filter: Filter | None) -> Place | None
         packed, digest = read[: _PLACE.size], read[_PLACE.size :]
         since_epoch, arrival = _PLACE.unpack(packed)
         place = Place(_EPOCH + timedelta(microseconds=since_epoch), arrival)
-    except (UnicodeEncodeError, binascii.Error, struct.error, OverflowError) as error:
-        raise _refusal() from error
+    except (UnicodeEncodeError, binascii.Error, struct.error, OverflowError):
+        raise _refusal() from None  # it repeats the cursor
     if digest != _digest(packed, scope, filter):
         raise _refusal()
     return place

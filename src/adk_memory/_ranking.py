@@ -17,7 +17,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain, repeat
 from typing import Final, NamedTuple
 
@@ -64,11 +63,10 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What BM25 has to know of the entries in sight: how many, how many terms in all, how many entries per term."""
+    """What BM25 has to know of the entries in sight: how many have terms, and how many terms they have in all."""
 
     entries: int
     terms: int
-    frequency: Mapping[str, int]
 
 
 class Evidence(NamedTuple):
@@ -118,32 +116,34 @@ class Ranked:
     evidence: Evidence
 
 
-def document_frequency(query: Iterable[str], documents: Iterable[Iterable[str]]) -> Counter[str]:
-    """Return in how many of ``documents`` each term of the query is."""
-    wanted = set(query)
-    return Counter(chain.from_iterable(map(wanted.intersection, documents)))
-
-
-def term_weights(query: Sequence[str], collection: Collection) -> dict[str, float]:
+def term_weights(query: Iterable[str], collection: Collection, frequency: Mapping[str, int]) -> dict[str, float]:
     """Return the square of each term's inverse document frequency, in its form that is never negative."""
     weights = {}
     for term in query:
-        holding = collection.frequency.get(term, 0)
+        holding = frequency.get(term, 0)
         weights[term] = math.log1p((max(collection.entries - holding, 0) + 0.5) / (holding + 0.5)) ** 2
     return weights
 
 
-def keyword_shares(query: Sequence[str], candidates: Iterable[Candidate], collection: Collection) -> dict[int, float]:
-    """Return how much of the query's weight each candidate holds, 0 to 1.9; those that hold no term are left out."""
-    wanted = frozenset(query)
-    matching = [found for found in candidates if not wanted.isdisjoint(found.terms)]
-    if not matching:
+def keyword_shares(
+    query: Sequence[str],
+    candidates: Sequence[Candidate],
+    collection: Collection,
+    frequency: Mapping[str, int] | None = None,
+) -> dict[int, float]:
+    """Return how much of the query's weight each candidate holds, 0 to 1.9; those that hold no term are left out.
+
+    ``frequency`` says how many entries hold each term; without it the candidates are all that hold any.
+    """
+    if not candidates:
         return {}
-    weights = term_weights(query, collection)
-    alike = _alike(weights, set().union(*(found.terms for found in matching)))
-    columns = {term: column for column, term in enumerate(dict.fromkeys(chain(weights, *alike)))}
-    times, lengths = _term_counts(matching, columns)
-    asked = times[:, : len(weights)]
+    alike = _alike(query, set().union(*(found.terms for found in candidates)))
+    columns = {term: column for column, term in enumerate(dict.fromkeys(chain(query, *alike)))}
+    times, lengths = _term_counts(candidates, columns)
+    asked = times[:, : len(query)]
+    if frequency is None:
+        frequency = dict(zip(query, np.count_nonzero(asked, axis=0).tolist(), strict=True))
+    weights = term_weights(query, collection, frequency)
     damping = K1 * (1 - B) + K1 * B * collection.entries / collection.terms * lengths[:, None]
     weight = np.fromiter(weights.values(), np.float64)
     held = weight * asked * (K1 + 1) / (asked + damping)
@@ -152,8 +152,9 @@ def keyword_shares(query: Sequence[str], candidates: Iterable[Candidate], collec
             has = times[:, [columns[term] for term in likeness]] > 0
             most = (has * np.fromiter(likeness.values(), np.float64)).max(axis=1)
             held[:, column] += (asked[:, column] == 0) * weight[column] * LIKENESS_WEIGHT * most
-    shares = held.sum(axis=1) / sum(weights.values())
-    return dict(zip([found.id for found in matching], shares.tolist(), strict=True))
+    shares = (held.sum(axis=1) / sum(weights.values())).tolist()
+    matching = np.count_nonzero(asked, axis=1).tolist()
+    return {found.id: share for found, share, holds in zip(candidates, shares, matching, strict=True) if holds}
 
 
 def _term_counts(
@@ -299,19 +300,27 @@ def _score(keyword: float, similarity: float, turns: float, session: float, auth
 
 def _alike(query: Iterable[str], vocabulary: Iterable[str]) -> list[dict[str, float]]:
     """Return, for each term of the query, the terms of ``vocabulary`` that share 4-grams with it: how like, 0 to 1."""
-    grams_of_query = [_grams_of(asked) for asked in query]
-    all_grams = frozenset().union(*grams_of_query)
-    alike: list[dict[str, float]] = [{} for _ in grams_of_query]
-    for term in vocabulary:
-        grams = _grams_of(term)
-        if not all_grams.isdisjoint(grams):
-            for asked, found in zip(grams_of_query, alike, strict=True):
-                if shared := len(asked & grams):
-                    found[term] = (shared / len(asked)) ** LIKENESS_POWER
+    text = f" {' '.join(vocabulary)} "  # to search a long text for a gram is faster than to look at each term
+    alike = []
+    for asked in query:
+        grams = _grams_of(asked)
+        shared = Counter(chain.from_iterable(_holding(gram, text) for gram in grams))
+        alike.append({term: (count / len(grams)) ** LIKENESS_POWER for term, count in shared.items()})
     return alike
 
 
-@lru_cache(maxsize=65_536)
-def _grams_of(term: str) -> frozenset[str]:
-    starts = range(max(1, len(term) - GRAM_CHARACTERS + 1))
-    return frozenset(term[start : start + GRAM_CHARACTERS] for start in starts)
+def _holding(gram: str, text: str) -> set[str]:
+    """Return the terms in ``text``, between spaces, that have a gram; a shorter one is a whole term."""
+    if len(gram) < GRAM_CHARACTERS:
+        return {gram} if f" {gram} " in text else set()
+    held = set()
+    at = text.find(gram)
+    while at >= 0:
+        end = text.index(" ", at)
+        held.add(text[text.rindex(" ", 0, at) + 1 : end])
+        at = text.find(gram, end)
+    return held
+
+
+def _grams_of(term: str) -> set[str]:
+    return {term[start : start + GRAM_CHARACTERS] for start in range(max(1, len(term) - GRAM_CHARACTERS + 1))}

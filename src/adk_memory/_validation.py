@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
+
+import numpy as np
+from pydantic import BeforeValidator
 
 from adk_memory.errors import ValidationError
 
@@ -73,6 +76,17 @@ def validate_limit(limit: object, default: int = DEFAULT_LIMIT) -> int:
     return min(limit, MAX_LIMIT)
 
 
+def validate_flag(name: str, value: object) -> bool:
+    """Return ``value`` if it is true or false, and nothing that only counts as such.
+
+    Raises:
+        ValidationError: it is neither.
+    """
+    if not isinstance(value, bool):
+        raise ValidationError(f"{name} must be True or False, got {type(value).__name__}")
+    return value
+
+
 def validate_query(query: object) -> str:
     """Return the text of ``query``, cleaned by `clean_text`.
 
@@ -82,6 +96,31 @@ def validate_query(query: object) -> str:
     if not isinstance(query, str):
         raise ValidationError(f"query must be a string, got {type(query).__name__}")
     return clean_text(query)
+
+
+def validate_vector(vector: Any) -> tuple[float, ...] | None:
+    """Return ``vector`` as a tuple, `None` for none: any sequence of numbers, or an array with one dimension.
+
+    Whether it is finite, and of which length, is for the model to judge.
+
+    Raises:
+        ValidationError: it is something else.
+    """
+    if vector is None:
+        return None
+    try:
+        if isinstance(vector, str | bytes | Mapping | Set):
+            raise TypeError
+        numbers = np.asarray(vector if hasattr(vector, "__array__") else list(vector))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValidationError("vector must be a sequence of numbers") from error
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iuf":
+        raise ValidationError("vector must be a sequence of numbers")
+    return tuple(numbers.astype(np.float64).tolist())
+
+
+OptionalVector: TypeAlias = Annotated[tuple[float, ...] | None, BeforeValidator(validate_vector)]
+"""The type of a field that `validate_vector` checks."""
 
 
 def clean_text(text: str) -> str:
@@ -164,6 +203,7 @@ def utc(value: object, name: str = "timestamp") -> datetime:
             value = datetime.combine(value, time())
         if isinstance(value, datetime):
             return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-    except (ValueError, OverflowError, OSError) as error:
-        raise ValidationError(f"{name} must be an ISO 8601 date and time between the years 1 and 9999") from error
+    except (ValueError, OverflowError, OSError):
+        # What Python says repeats the value.
+        raise ValidationError(f"{name} must be an ISO 8601 date and time between the years 1 and 9999") from None
     raise ValidationError(f"{name} must be a datetime, got {type(value).__name__}")

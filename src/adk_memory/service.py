@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import Literal
 
 from adk_memory._bulk import batches
+from adk_memory._sessions import SessionEntries
 from adk_memory._validation import DEFAULT_LIMIT, DEFAULT_PAGE, validate_id
+from adk_memory.embedding import Embedder
+from adk_memory.erasure import ErasureProof
 from adk_memory.errors import OperationNotSupportedError, ProjectScopingNotSupportedError, ValidationError
 from adk_memory.filters import Filter
 from adk_memory.maintenance import MaintainedService
@@ -21,7 +24,6 @@ from adk_memory.types import (
     Page,
     SearchRequest,
     SearchResponse,
-    SessionEntries,
 )
 
 
@@ -38,6 +40,13 @@ class MemoryService(MaintainedService, ABC):
 
     **Order** is by instant, then by arrival.
 
+    **Erasing** returns how many entries were erased: an `Erasure`, an int that also says how many vectors, index
+    entries and scopes went with them, or, where a backend does not count these, a plain int.
+    **Expiry.** From its ``expires_at`` on, by the clock of the process, an entry is absent: no read returns it, counts
+    it or scores by it, and adding it adds a new one. It is there for the deletes by id, session, project and user,
+    which erase it and count it, and for `purge_expired`. A backend on which nothing expires leaves `supports_expiry`
+    false and refuses an entry that would.
+
     **Errors.** Bad input raises `ValidationError` before anything is written. An operation that a backend lacks
     raises `OperationNotSupportedError`. Operations of a database raise `StorageError` and `SchemaError`.
 
@@ -47,6 +56,10 @@ class MemoryService(MaintainedService, ABC):
 
     supports_project_scoping: bool = False
     """Whether this backend keeps projects apart."""
+    supports_expiry: bool = False
+    """Whether entries can expire on this backend."""
+    _embedder: Embedder | None = None
+    """What checks the vectors that come with entries, in a backend that takes them."""
 
     # Writing
 
@@ -67,11 +80,17 @@ class MemoryService(MaintainedService, ABC):
         of its author, content and explicitly given timestamp, identical twins of one call by their number. So
         adding a session again, or a longer version of it, leaves one copy of each entry, also when several
         callers do it at once. Known entries are rewritten where they differ (``existing="update"``; a timestamp
-        that was not given is left alone), left as they are (``"keep"``), or, with ``"replace"``, rewritten while
-        all others of this session and project are erased.
+        or an ``expires_at`` that was not given is left alone), left as they are (``"keep"``), or, with ``"replace"``,
+        rewritten while all others of this session and project are erased.
+
+        A ``vector`` that comes with an entry is stored as the one of the configured provider's model, whatever was
+        stored before (but with ``"keep"``); entries without a word have none.
 
         Raises:
-            EmbeddingError: a provider is configured and failed; nothing was written.
+            ValidationError: an entry has a vector and no provider is configured, or it is not finite.
+            EmbeddingError: a provider is configured and failed; nothing was written. With
+                ``on_embedding_error="defer"`` the entries are, without vectors, which `embed_pending` makes.
+            EmbeddingMismatchError: a vector is not of the length that the provider declares.
         """
 
     async def add_entry(
@@ -114,7 +133,7 @@ class MemoryService(MaintainedService, ABC):
         if not isinstance(items, Iterable | AsyncIterable):
             raise ValidationError(f"items must be an iterable of SessionEntries, got {type(items).__name__}")
         entries = 0
-        async with aclosing(batches(items)) as taken:
+        async with aclosing(batches(items, self._embedder)) as taken:
             async for batch in taken:
                 await self._add_batch(batch, existing)
                 entries += sum(len(item.entries) for item in batch)
@@ -142,11 +161,13 @@ class MemoryService(MaintainedService, ABC):
 
         In keyword mode an entry matches if it holds a word of the query; with an embedding provider also if it
         is among the nearest by cosine similarity. Equal scores come newest first, then in order of arrival. A
-        query without a word matches nothing; of a very long one the first 256 terms count. Entries without text
-        are never matched. With a filter: those of the matches that pass it, with the scores that they have without
-        it, and the nearest of the entries that pass.
+        query without a word matches nothing, unless its vector is given; of a very long one the first 256 terms
+        count. Entries without text are never matched. With a filter: those of the matches that pass it, with the
+        scores that they have without it, and the nearest of the entries that pass.
 
         Raises:
+            ValidationError: the vector of the request is not finite, or no provider is configured.
+            EmbeddingMismatchError: it is not of the length that the provider declares.
             OperationNotSupportedError: ``mode`` asks for vectors and no provider is configured, or there is a filter
                 and the backend has none; it never ignores one.
             EmbeddingError: ``mode`` asks for vectors and the provider failed. With ``mode=None`` the search goes
@@ -196,6 +217,18 @@ class MemoryService(MaintainedService, ABC):
         """
         raise self._refusal("list_page", project_id)
 
+    def export_user(self, app_name: str, user_id: str) -> AsyncGenerator[Memory]:
+        """Yield everything known of a user in one app, in order of arrival, holding a page of it at a time.
+
+        Added by `add_many`, in this order, with their ``positions`` where they have a session, the same entries are
+        there once more: the same ids, contents, times and ends, lists in the same order, searches by words with the
+        same scores. Vectors are not part of it: the provider of the new place makes them again.
+
+        Each entry that is there throughout is yielded once, as it was when its page was read; one that is added,
+        rewritten or erased meanwhile may be missing or not.
+        """
+        raise self._refusal("export_user")
+
     # Erasing: entries, their index entries and their vectors; never through the provider.
 
     async def delete(
@@ -206,7 +239,7 @@ class MemoryService(MaintainedService, ABC):
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
     ) -> int:
-        """Erase the entry of that id; return how many were erased, 0 where there is none.
+        """Erase the entry of that id; return what was erased, 0 where there is none.
 
         Every session of the user that holds the id loses it; ``project_id`` narrows that to the global entries
         (`None`) or to one project.
@@ -220,7 +253,7 @@ class MemoryService(MaintainedService, ABC):
 
         Words are compared without case and accents, but not by their stems. A query without a word erases
         nothing. With ``project_id=None`` only global entries, with a project only its own. ``dry_run=True``
-        erases nothing and returns how many it would.
+        erases nothing and returns what it would, its parts too.
         """
         raise self._refusal("delete_entries", project_id)
 
@@ -251,6 +284,18 @@ class MemoryService(MaintainedService, ABC):
         Very many go in parts, as in `delete_session`.
         """
         raise self._refusal("delete_user")
+
+    async def erase_user(
+        self, app_name: str, user_id: str, *, on_progress: Callable[[int, int], None] | None = None
+    ) -> ErasureProof:
+        """Erase a user as `delete_user` does, `scrub`, and look for what is left; say what was found.
+
+        Looked for are the rows, vectors and index terms of the scopes that the user had, by their numbers, and, on
+        SQLite, the bytes of all that was stored of the user, in the file and in those beside it. A sequence of bytes
+        that something else in the file still holds proves nothing, nor does a text or an id of less than 8 bytes. It
+        takes some seconds for each 100 MB. ``on_progress`` is that of `scrub`.
+        """
+        raise self._refusal("erase_user")
 
     # The project-named forms
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final, Literal
@@ -15,6 +15,7 @@ from adk_memory._content import Content, Value
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     JsonValue,
+    OptionalVector,
     clean_json,
     clean_text,
     utc,
@@ -32,6 +33,9 @@ Mode = Literal["keyword", "vector", "hybrid"]
 
 Existing = Literal["update", "keep", "replace"]
 """What adding does with an entry that is there already; see `MemoryService.add_session`."""
+
+
+_NOT_GIVEN: Final = object()
 
 
 class AllProjects(Enum):
@@ -56,6 +60,9 @@ class MemoryEntry(Value):
         timestamp: aware UTC; a naive datetime means UTC, and none means now.
         id: the caller's own name for the entry, unique in its session: adding it again rewrites the entry.
         metadata: a JSON object that is kept and returned; filters see it, the words of a query do not.
+        expires_at: from this instant on no read returns the entry; like ``timestamp`` otherwise. `None` means never,
+            also where the service has a default for entries that are given nothing.
+        vector: that of the configured model, which is then not asked for one; not returned.
     """
 
     content: Content
@@ -63,6 +70,8 @@ class MemoryEntry(Value):
     timestamp: datetime = Field(default_factory=lambda: datetime.now(UTC))
     id: str | None = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    expires_at: datetime | None = None
+    vector: OptionalVector = Field(default=None, repr=False)
 
     def __init__(
         self,
@@ -72,12 +81,17 @@ class MemoryEntry(Value):
         timestamp: object = None,
         id: str | None = None,  # noqa: A002 - the field's standard name
         metadata: Mapping[str, object] | None = None,
+        expires_at: object = _NOT_GIVEN,
+        *,
+        vector: object = None,
         **others: Any,
     ) -> None:
         # A field that was not given stays out of `model_fields_set`: a time that was not given is no part of
-        # what identifies the entry.
-        given = {"timestamp": timestamp, "metadata": metadata}
+        # what identifies the entry, and what was not given about its end is for the service to say.
+        given = {"timestamp": timestamp, "metadata": metadata, "vector": vector}
         given = {name: value for name, value in given.items() if value is not None}
+        if expires_at is not _NOT_GIVEN:
+            given["expires_at"] = expires_at
         super().__init__(content=content, author=author, id=id, **given, **others)
 
     @property
@@ -100,6 +114,11 @@ class MemoryEntry(Value):
     def _utc_timestamp(cls, timestamp: object) -> datetime:
         return utc(timestamp)
 
+    @field_validator("expires_at", mode="before")
+    @classmethod
+    def _utc_expiry(cls, expires_at: object) -> datetime | None:
+        return None if expires_at is None else utc(expires_at, "expires_at")
+
     @field_validator("id")
     @classmethod
     def _valid_id(cls, entry_id: str | None) -> str | None:
@@ -120,6 +139,7 @@ class Memory(MemoryEntry):
         id: the caller's id, or the one that was made for it.
         session_id: the session it was added with; `None` for a single entry.
         project_id: its project; `None` for global.
+        position: its number in its session, in order of arrival; `None` for a single entry.
         score: 0 to 1, higher is better; `None` outside a search.
         explanation: the parts of the score, by name, where the search asked for them.
     """
@@ -127,55 +147,9 @@ class Memory(MemoryEntry):
     id: str
     session_id: str | None = None
     project_id: str | None = None
+    position: int | None = None
     score: float | None = None
     explanation: dict[str, float] | None = None
-
-
-class SessionEntries(Value):
-    """Entries with what they belong to, for `MemoryService.add_many`.
-
-    Attributes:
-        app_name: whose memory.
-        user_id: whose memory.
-        session_id: the session of which these are the entries; `None` for single ones.
-        entries: in their order.
-        project_id: their project; `None` for global.
-    """
-
-    app_name: str
-    user_id: str
-    session_id: str | None
-    entries: tuple[MemoryEntry, ...]
-    project_id: str | None = None
-
-    def __init__(
-        self,
-        /,
-        app_name: str,
-        user_id: str,
-        session_id: str | None,
-        entries: Iterable[MemoryEntry],
-        project_id: str | None = None,
-        **others: Any,
-    ) -> None:
-        super().__init__(
-            app_name=app_name, user_id=user_id, session_id=session_id, entries=entries, project_id=project_id, **others
-        )
-
-    @field_validator("app_name", "user_id", mode="before")
-    @classmethod
-    def _valid_id(cls, value: object, info: pydantic.ValidationInfo) -> str:
-        return validate_id(str(info.field_name), value)
-
-    @field_validator("session_id", mode="before")
-    @classmethod
-    def _valid_session(cls, session_id: object) -> str | None:
-        return None if session_id is None else validate_id("session_id", session_id)
-
-    @field_validator("project_id", mode="before")
-    @classmethod
-    def _valid_project(cls, project_id: Any) -> str | None:
-        return validate_project_id(project_id)
 
 
 class SearchRequest(Value):
@@ -195,6 +169,7 @@ class SearchRequest(Value):
         filter: return only what passes it. It is applied before ``limit``, and changes no score by words: what an
             entry holds and what stands around it count alike with and without it. Similarity takes part for the
             nearest of those that pass.
+        vector: the query's, by the configured model; a query without a word is then answered by similarity alone.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -209,6 +184,7 @@ class SearchRequest(Value):
     explain: bool = False
     recency: float = 0.0
     filter: Filter | None = None
+    vector: OptionalVector = Field(default=None, repr=False)
 
     def __init__(
         self,
@@ -223,10 +199,12 @@ class SearchRequest(Value):
         explain: bool = False,
         recency: float = 0.0,
         filter: Filter | None = None,
+        *,
+        vector: object = None,
         **others: Any,
     ) -> None:
         super().__init__(
-            query=query, app_name=app_name, user_id=user_id, project_id=project_id, limit=limit,
+            query=query, app_name=app_name, user_id=user_id, project_id=project_id, limit=limit, vector=vector,
             min_score=min_score, mode=mode, explain=explain, recency=recency, filter=filter, **others,
         )  # fmt: skip
 
@@ -273,8 +251,8 @@ class SearchResponse(Value):
         mode: how it was answered.
         partial: some entries in sight have no vector of the configured model, so similarity did not reach them.
         reranked: a reranker gave the scores and the order; false where there is none, it failed, or nothing was found.
-        approximate: so many vectors are in sight that short sketches of them chose which ones to compare, so that one
-            of the nearest may be missing; never in memory and on SQLite.
+        approximate: so many vectors are in sight that short sketches, or an index, chose which ones to compare, so that
+            one of the nearest may be missing; never in memory and on SQLite.
     """
 
     memories: tuple[Memory, ...] = ()
@@ -330,9 +308,11 @@ class HealthReport(Value):
         embedding_model: the configured provider's model; `None` without one.
         index_outdated: whether the keyword index has to be made anew, by `MemoryService.reindex`: words that an older
             version indexed otherwise miss their entries until then.
+        pending: how many entries with text have no vector of that model, for `MemoryService.embed_pending`.
     """
 
     backend: str
     schema_version: str | None = None
     embedding_model: str | None = None
     index_outdated: bool = False
+    pending: int | None = None

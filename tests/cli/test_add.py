@@ -31,6 +31,7 @@ def test_every_field_of_a_line_comes_back(run: Run) -> None:
         "timestamp": "2026-03-01T10:00:00.000001+02:00",
         "id": "own",
         "metadata": {"deep": [1, 2.5, None, "\u2028"]},
+        "expires_at": "2999-03-01T10:00:00.000001+02:00",
     }
 
     run("add", "-", *OWNER, "--session", "s", "--project", "A", stdin=jsonl(line))
@@ -43,6 +44,7 @@ def test_every_field_of_a_line_comes_back(run: Run) -> None:
             "session_id": "s",
             "author": "bot",
             "timestamp": "2026-03-01T08:00:00.000001+00:00",
+            "expires_at": "2999-03-01T08:00:00.000001+00:00",
             "text": "a",
             "content": line["content"],
             "metadata": line["metadata"],

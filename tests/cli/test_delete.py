@@ -38,7 +38,13 @@ def test_a_selector_erases_exactly_its_memories(run: Run, selector: list[str], l
     erased = run("delete", *OWNER, *selector, "--yes", "--json")
 
     assert _left(run) == left
-    assert (erased.code, erased.document) == (0, {"erased": 9 - sum(left.values())})
+    assert (erased.code, erased.document["erased"]) == (0, 9 - sum(left.values()))
+
+
+def test_what_was_erased_is_printed_in_its_parts(run: Run) -> None:
+    erased = run("delete", *OWNER, "--whole-project", "A", "--yes", "--json")
+
+    assert erased.document == {"erased": 3, "vectors": 0, "index_entries": 3, "scopes": 1}
 
 
 def test_other_users_and_apps_keep_theirs(run: Run) -> None:
@@ -57,7 +63,7 @@ def test_a_dry_run_says_how_many_and_erases_nothing(run: Run) -> None:
     printed = run("delete", *OWNER, "--query", "green tea", "--dry-run", "--yes", "--json")
 
     assert said.out == "Would erase 2 memories; nothing was erased.\n"
-    assert printed.document == {"would_erase": 2}
+    assert printed.document == {"would_erase": 2, "vectors": 0, "index_entries": 2, "scopes": 0}
     assert _left(run) == {"global": 3, "A": 3, "B": 3}
 
 

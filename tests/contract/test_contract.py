@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -30,16 +31,16 @@ class TestInMemory(MemoryServiceContract):
 
     @pytest.fixture
     def make_service(self) -> MakeService:
-        return lambda embedder=None: InMemoryMemoryService(embedder=embedder)
+        return InMemoryMemoryService
 
 
 class TestSqlite(MemoryServiceContract):
     @pytest.fixture
     def make_service(self, shared_sqlite_url: str) -> MakeService:
-        return lambda embedder=None: SqliteMemoryService(shared_sqlite_url, embedder=embedder)
+        return partial(SqliteMemoryService, shared_sqlite_url)
 
 
 class TestPostgres(MemoryServiceContract):
     @pytest.fixture
     def make_service(self, shared_postgres_url: str) -> MakeService:
-        return lambda embedder=None: PostgresMemoryService(shared_postgres_url, embedder=embedder)
+        return partial(PostgresMemoryService, shared_postgres_url)

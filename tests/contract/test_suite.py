@@ -22,7 +22,7 @@ class TestService(MemoryServiceContract):
 
     @pytest.fixture
     def make_service(self):
-        return lambda embedder=None: Service(embedder=embedder)
+        return Service
 """
 BROKEN: Final = {
     "a project sees other projects": """

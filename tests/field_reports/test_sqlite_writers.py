@@ -6,7 +6,6 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -15,82 +14,6 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from adk_memory import MemoryEntry, StorageUnavailableError, open_memory
 from adk_memory._open import open_engine
 from field_reports.calls import APP, USER, found, recent, remember
-from field_reports.processes import finish, start_script
-from field_reports.tables import fts5_is_sound, index_differences, looking
-
-WORKER = """
-import asyncio, sys, time
-from adk_memory import MemoryEntry, SearchRequest, open_memory
-url, worker, tasks, seconds = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
-kept = []
-
-async def work(service, task, end):
-    number = 0
-    while time.monotonic() < end or number < 2:
-        name = f"{worker} {task} {number}"
-        await service.add_session("app", "shared", name, [MemoryEntry(f"note {n} of {name}") for n in range(3)])
-        await service.add_session("app", f"user {worker}", name, [MemoryEntry(f"own note of {name}")])
-        hits = await service.search(SearchRequest("own note", "app", f"user {worker}", limit=1_000))
-        assert any(hit.session_id == name for hit in hits), name
-        if number % 3 == 1:
-            assert await service.delete_session("app", "shared", name) == 3
-        else:
-            kept.append(name)
-        number += 1
-
-async def main():
-    async with open_memory(url) as service:
-        print("ready", flush=True)
-        sys.stdin.readline()
-        end = time.monotonic() + seconds
-        await asyncio.gather(*[work(service, task, end) for task in range(tasks)])
-    print(*kept, sep="\\n")
-
-asyncio.run(main())
-"""
-
-
-async def many_writers(url: str, folder: Path, *, processes: int, tasks: int, seconds: float) -> None:
-    file = url.removeprefix("sqlite:///")
-    started = [
-        start_script(folder, WORKER, [url, f"w{number}", f"{tasks}", f"{seconds}"], {}) for number in range(processes)
-    ]
-    for process in started:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    async with open_memory(url) as service:
-        await remember(service, "before", user="reader")
-    # A reader that starts and then sleeps: its snapshot stays open all the time.
-    reader = sqlite3.connect(file)
-    paused = reader.execute("SELECT * FROM adk_memory_scope")
-    assert paused.fetchone() is not None
-    for process in started:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-
-    outputs = await asyncio.gather(*[asyncio.to_thread(finish, process, seconds + 120) for process in started])
-    reader.close()
-
-    kept = {name for output in outputs for name in output.splitlines()}
-    assert len(kept) >= processes * tasks
-    async with looking(url) as connection:
-        statement = "SELECT session_key, count(*) FROM adk_memory_entry WHERE text LIKE 'note%' GROUP BY session_key"
-        stored = {row[0]: row[1] for row in await connection.execute(text(statement))}
-    assert stored == dict.fromkeys(kept, 3)
-    assert await index_differences(url) == []
-    assert await fts5_is_sound(url)
-
-
-async def test_f22_four_processes_write_search_and_delete_without_an_error(
-    migrated_sqlite_url: str, tmp_path: Path
-) -> None:
-    await many_writers(migrated_sqlite_url, tmp_path, processes=4, tasks=5, seconds=1.5)
-
-
-@pytest.mark.heavy
-async def test_f22_four_processes_of_twenty_tasks_for_half_a_minute(migrated_sqlite_url: str, tmp_path: Path) -> None:
-    await many_writers(migrated_sqlite_url, tmp_path, processes=4, tasks=20, seconds=30)
 
 
 async def test_f22_tasks_of_several_services_write_without_an_error(migrated_sqlite_url: str) -> None:

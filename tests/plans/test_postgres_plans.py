@@ -12,6 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from adk_memory import MemoryEntry, PostgresMemoryService, SearchRequest
 from adk_memory._scope import Scope
+from adk_memory._sql import postgres_find
+from adk_memory._sql.postgres_index import create
 from adk_memory._sql.scope import fingerprint
 from adk_memory.testing import ToyEmbedder
 from adk_memory.types import Mode
@@ -100,9 +102,11 @@ def large(postgres_server: PostgresServer, postgres_template: str) -> Iterator[S
         yield _made(url, others | {"small": 100, "middle": 6_000, "large": 50_000})
 
 
-async def _steps(store: Store, user: str, mode: Mode, planning: str) -> list[Step]:
+async def _steps(store: Store, user: str, mode: Mode, planning: str, *, indexed: bool = False) -> list[Step]:
     async with PostgresMemoryService(store.url, embedder=ToyEmbedder(384)) as memory:
         await memory.health_check()
+        if indexed:
+            await create(memory._database._engine, "toy-384", lambda _: None)
         sent: list[Sent] = []
 
         def note(
@@ -113,6 +117,8 @@ async def _steps(store: Store, user: str, mode: Mode, planning: str) -> list[Ste
         # The first search of a service asks for its model beforehand.
         request = SearchRequest("rare7 rare11", APP, user, mode=mode)
         await memory.search(request)
+        if indexed:
+            await memory.search(request)  # the first one has seen that there is an index
         event.listen(memory._database._engine.sync_engine, "before_cursor_execute", note)
         response = await memory.search(request)
         event.remove(memory._database._engine.sync_engine, "before_cursor_execute", note)
@@ -136,9 +142,9 @@ def _holds(steps: list[Step], size: int, mode: Mode) -> None:
         assert ("Bitmap Index Scan", "adk_memory_search_entry_lexemes_idx") in kinds, shown
     if mode != "keyword":
         assert ("Index Only Scan", "adk_memory_embedding_pk") in kinds, shown
-    # What was found is read by its ids.
-    entries = [step.index for step in steps if step.table == "adk_memory_entry"]
-    assert set(entries) == {"adk_memory_entry_pk"}, shown
+    # What was found is read by its ids; what has expired, by an index that has nothing else.
+    entries = {step.index for step in steps if step.table == "adk_memory_entry"}
+    assert entries == {"adk_memory_entry_pk", "adk_memory_entry_scope_id_expires_at_idx"}, shown
 
 
 PLANNING = pytest.mark.parametrize("planning", ["force_custom_plan", "force_generic_plan"])
@@ -169,3 +175,18 @@ async def test_a_search_beside_a_large_user_reads_its_own_scope_alone(
     large: Store, user: str, mode: Mode, planning: str
 ) -> None:
     _holds(await _steps(large, user, mode, planning), large.sizes[user], mode)
+
+
+@pytest.mark.heavy
+@PLANNING
+@pytest.mark.parametrize("mode", ["vector", "hybrid"])
+async def test_an_index_is_read_instead_of_the_vectors(
+    large: Store, mode: Mode, planning: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_find, "INDEXED", 40_000)
+    steps = await _steps(large, "large", mode, planning, indexed=True)
+
+    shown = "\n".join(map(str, steps))
+    read = [step for step in steps if step.table == "adk_memory_embedding"]
+    assert {(step.kind, step.index) for step in read} == {("Index Scan", "adk_memory_search_hnsw_1")}, shown
+    assert all(step.rows <= 5_000 for step in read), shown

@@ -79,6 +79,7 @@ OPERATIONS: dict[str, Callable[[SqliteMemoryService], Awaitable[Any]]] = {
     "delete entries": lambda memory: memory.delete_entries(APP, USER, "rare7"),
     "delete session": lambda memory: memory.delete_session(APP, USER, "s1"),
     "delete user": lambda memory: memory.delete_user(APP, USER),
+    "purge": lambda memory: memory.purge_expired(),
 }
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -29,6 +30,7 @@ from adk_memory import (
     Session,
     Time,
     ValidationError,
+    _clock,
     open_memory,
 )
 
@@ -45,18 +47,19 @@ WORDS: Final = [
 DAYS: Final = [
     "2024-05-01T12:00:00", "2024-05-01T12:00:00.000001", "2024-05-01T17:30:00+05:30", "1969-07-20", "2031-01-01",
 ]  # fmt: skip
+ENDS: Final = [datetime(2999, 1, day, tzinfo=UTC) for day in range(1, 6)]
 CALL: Final = {"function_call": {"name": "tea", "args": {"n": [1, 2.5, None]}}}
 
 texts = st.one_of(st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join), st.text(max_size=20))
 contents = st.one_of(texts, texts.map(lambda text: Content("model", [CALL, text])), st.just(Content("model", [CALL])))
-entries = st.builds(
-    MemoryEntry,
-    contents,
-    author=st.sampled_from(["user", "model"]),
-    timestamp=st.sampled_from([None, *DAYS]),
-    id=st.sampled_from([None, None, "e1", "e2", "é"]),
-    metadata=st.sampled_from([{}, {"n": 1}, {"\0": ["\ud800"]}]),
-)
+fields: Final[dict[str, Any]] = {
+    "author": st.sampled_from(["user", "model"]),
+    "timestamp": st.sampled_from([None, *DAYS]),
+    "id": st.sampled_from([None, None, "e1", "e2", "é"]),
+    "metadata": st.sampled_from([{}, {"n": 1}, {"\0": ["\ud800"]}]),
+}
+lasting = st.builds(MemoryEntry, contents, **fields)
+entries = lasting | lasting | st.builds(MemoryEntry, contents, expires_at=st.sampled_from([None, *ENDS]), **fields)
 lists_of_entries = st.lists(entries, max_size=5)
 apps = st.sampled_from(["one", "one", "one", "two"])
 users = st.sampled_from(["ana", "ana", "ana", "ben"])
@@ -126,6 +129,8 @@ class AgreementMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._prefix = self.backends.new_app()
+        self._now, self._true_clock = ENDS[0] - timedelta(days=1), _clock.now
+        _clock.now = lambda: self._now
         self._singles = count()
         self._touched: set[tuple[str, str]] = set()
         # An id that a backend made up goes by a name that they all share.
@@ -163,6 +168,27 @@ class AgreementMachine(RuleBasedStateMachine):
         for names, made in zip(self._names, answers, strict=True):
             names[made] = name
         return name
+
+    def teardown(self) -> None:
+        """Give the services their clock back."""
+        _clock.now = self._true_clock
+
+    @rule()
+    def time_passes(self) -> None:
+        """Let the next of the ends pass: what expires by then is absent in all backends."""
+        self._now += timedelta(days=1)
+        self._touched |= {(app, user) for app in ("one", "two") for user in ("ana", "ben")}
+
+    @rule(app=apps, user=users)
+    def export(self, app: str, user: str) -> None:
+        async def exported(service: MemoryService) -> list[Memory]:
+            return [memory async for memory in service.export_user(self._app(app), user)]
+
+        self._agree(exported)
+
+    @rule()
+    def purge_expired(self) -> None:
+        self.backends.ask(lambda service: service.purge_expired())
 
     @rule(app=apps, user=users, query=texts, project=projects, limit=limits, floor=floors, mode=modes, filter=filters)
     def search(

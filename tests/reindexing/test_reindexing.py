@@ -18,7 +18,7 @@ from adk_memory import (
     _analysis,
     open_memory,
 )
-from adk_memory._sql import reindexing
+from adk_memory._sql import reindexing, walking
 from field_reports.calls import APP, found, remember
 from field_reports.processes import finish, start_script
 from field_reports.tables import looking
@@ -39,7 +39,7 @@ NEWER = _analysis.VERSION + 1
 async def test_what_is_indexed_anew_is_what_would_have_been_indexed_at_first(
     url: str, fresh_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reindexing, "_ENTRIES_PER_BATCH", 70)
+    monkeypatch.setattr(walking, "_ENTRIES_PER_STEP", 70)
     await store_with_older_analyser(url, 400, monkeypatch)
     await fill(fresh_url, 400)
     steps: list[tuple[int, int]] = []
@@ -104,7 +104,7 @@ async def test_nothing_is_migrated_twice(url: str, monkeypatch: pytest.MonkeyPat
 
 
 async def test_others_search_and_write_meanwhile(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reindexing, "_ENTRIES_PER_BATCH", 20)
+    monkeypatch.setattr(walking, "_ENTRIES_PER_STEP", 20)
     await store_with_older_analyser(url, 600, monkeypatch)
     done = asyncio.Event()
     rounds = 0
@@ -139,7 +139,7 @@ async def test_others_search_and_write_meanwhile(url: str, monkeypatch: pytest.M
 
 
 async def test_several_share_the_work(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reindexing, "_ENTRIES_PER_BATCH", 30)
+    monkeypatch.setattr(walking, "_ENTRIES_PER_STEP", 30)
     await store_with_older_analyser(url, 600, monkeypatch)
 
     async with open_memory(url) as one, open_memory(url) as two, open_memory(url) as three:
@@ -153,9 +153,9 @@ async def test_several_share_the_work(url: str, monkeypatch: pytest.MonkeyPatch)
 REINDEX = """
 import asyncio, sys
 from adk_memory import open_memory
-from adk_memory._sql import reindexing
+from adk_memory._sql import walking
 
-reindexing._ENTRIES_PER_BATCH = 40
+walking._ENTRIES_PER_STEP = 40
 
 async def main():
     async with open_memory(sys.argv[1]) as service:
@@ -192,7 +192,7 @@ async def test_who_is_killed_goes_on_where_it_stopped(
 
 
 async def test_long_texts_come_in_small_batches(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reindexing, "_TERMS_PER_BATCH", 250)
+    monkeypatch.setattr(walking, "_TERMS_PER_STEP", 250)
     steps: list[int] = []
     async with open_memory(url) as service:
         await remember(service, *[f"{number} " + "word " * 99 for number in range(5)], "word " * 1_000, "a word")

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
+from adk_memory._expiry import Lifetime
 from adk_memory._ranking import Vector
 from adk_memory._records import session_records, single_records
 from adk_memory._scope import Scope
+from adk_memory._sessions import SessionEntries
 from adk_memory._sql.dialect import Dialect, chunks
-from adk_memory._sql.scope import GLOBAL_KEY, Sight, fingerprint, named_entries, new_scope
+from adk_memory._sql.scope import GLOBAL_KEY, Sight, fingerprint, lives, named_entries, new_scope
 from adk_memory._sql.tables import EntryRow, ScopeRow
-from adk_memory._sql.writing import KNOWN_COLUMNS, Batch, Plan, planned, with_vectors, write_known
-from adk_memory.types import Existing, SessionEntries
+from adk_memory._sql.writing import KNOWN_COLUMNS, Batch, Plan, erase_expired, planned, with_vectors, write_known
+from adk_memory.embedding import Embedder
+from adk_memory.types import Existing
 
 Sights = Mapping[str, Sight]
 """The sight of each scope that is there, by its fingerprint."""
@@ -24,13 +28,17 @@ class ScopesErasedError(Exception):
     """Raised in a transaction, which it undoes: to make a scope anew, with locks in hand, could wait in a circle."""
 
 
-def batch_of(item: SessionEntries, existing: Existing) -> Batch:
-    """Return what storing an item stores."""
+def batch_of(
+    item: SessionEntries, existing: Existing, lifetime: Lifetime, now: datetime, embedder: Embedder | None
+) -> Batch:
+    """Return what storing an item at this instant stores."""
     scope = Scope.erasing(item.app_name, item.user_id, item.project_id)
+    session_key = GLOBAL_KEY if item.session_id is None else item.session_id
     if item.session_id is None:
-        return Batch(scope, item.project_id, GLOBAL_KEY, single_records(item.entries, existing), existing)
-    _, records = session_records(item.entries, item.session_id, item.project_id, existing)
-    return Batch(scope, item.project_id, item.session_id, records, existing)
+        records = single_records(item.entries, existing, embedder)
+    else:
+        _, records = session_records(item.entries, item.session_id, item.project_id, existing, item.positions, embedder)
+    return Batch(scope, item.project_id, session_key, lifetime.dated(records, now), existing, now)
 
 
 def look_at_all(connection: Connection, dialect: Dialect, batches: Sequence[Batch], *, lock: bool = False) -> Sights:
@@ -69,13 +77,9 @@ def plan_all(
     """Look up what each batch meets in its scope; no two of them are of one session, or hold the same entry."""
     found = [(batch, sights.get(_fingerprint(batch), Sight({}))) for batch in batches]
     sessions = [_session(batch, sight) for batch, sight in found if sight and batch.session_key]
-    last = {_session_of(row): row for row in _last_rows(connection, dialect, sessions, model_id)}
-    entries = [
-        (*_session(batch, sight), record.id)
-        for batch, sight in found
-        if sight and (not batch.session_key or _session(batch, sight) in last)
-        for record in batch.records
-    ]
+    now = batches[0].now
+    last = {_session_of(row): row for row in _last_rows(connection, dialect, sessions, now, model_id)}
+    entries = [(*_session(batch, sight), record.id) for batch, sight in found if sight for record in batch.records]
     known = {(*_session_of(row), row.entry_key): row for row in _known_rows(connection, dialect, entries, model_id)}
     plans = []
     for batch, sight in found:
@@ -89,6 +93,8 @@ def store_all(
     connection: Connection, dialect: Dialect, plans: Sequence[Plan], vectors: Sequence[Mapping[str, Vector | None]]
 ) -> None:
     """Write what is planned into scopes that the caller has claimed, with ``vectors`` by id for each plan."""
+    for plan in plans:
+        erase_expired(connection, dialect, plan)
     additions = [plan.addition(by_id) for plan, by_id in zip(plans, vectors, strict=True)]
     additions = [addition for addition in additions if addition.entries]
     if additions:
@@ -98,13 +104,13 @@ def store_all(
 
 
 def _last_rows(
-    connection: Connection, dialect: Dialect, sessions: Sequence[tuple[int, str]], model_id: int | None
+    connection: Connection, dialect: Dialect, sessions: Sequence[tuple[int, str]], now: datetime, model_id: int | None
 ) -> Iterator[Any]:
-    """Yield the last entry of each session that has one."""
+    """Yield the last entry of each session that has one which has not expired."""
     session = (EntryRow.scope_id, EntryRow.session_key)
     for wanted in chunks(sessions):
         position = func.max(EntryRow.position).label("position")
-        last = named_entries(dialect.given(session, wanted), *session, position).group_by(*session)
+        last = named_entries(dialect.given(session, wanted), *session, position).where(lives(now)).group_by(*session)
         yield from connection.execute(with_vectors(named_entries(last.subquery(), *KNOWN_COLUMNS), model_id))
 
 

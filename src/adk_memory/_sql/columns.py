@@ -80,18 +80,20 @@ class JsonText(TypeDecorator[str]):
 
 
 class HalfVector(UserDefinedType[Any]):
-    """pgvector's ``halfvec`` without a declared length, in the schema that holds the extension."""
+    """pgvector's ``halfvec``, in the schema that holds the extension; columns have it without a declared length."""
 
     cache_ok = True
 
-    def __init__(self, schema: str | None = None) -> None:
+    def __init__(self, schema: str | None = None, dimensions: int | None = None) -> None:
         self.schema = schema
+        self.dimensions = dimensions
 
     def get_col_spec(self, **_options: Any) -> str:
+        length = "" if self.dimensions is None else f"({self.dimensions})"
         if self.schema is None:
-            return "halfvec"
+            return f"halfvec{length}"
         quoted = self.schema.replace('"', '""')
-        return f'"{quoted}".halfvec'
+        return f'"{quoted}".halfvec{length}'
 
 
 Vector = LargeBinary().with_variant(HalfVector(), "postgresql")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from sqlalchemy import ColumnElement, Connection, Delete, FromClause, Insert, Select, Subquery
@@ -14,6 +15,8 @@ from adk_memory._ranking import Candidate, Question, Vector
 from adk_memory._records import Record
 from adk_memory._scope import Scope
 from adk_memory._sql.scope import Sight
+from adk_memory._sql.traces import Traces
+from adk_memory.erasure import ScrubReport
 from adk_memory.filters import Metadata
 
 POOL: Final = 1_000
@@ -97,21 +100,26 @@ class Dialect(Protocol):
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         """Call ``work``, each of whose statements sees, or changes, a state of the database by itself.
 
-        It may be called again where a connection turns out to be lost.
+        It may be called again where a connection turns out to be lost, or where the database undid a statement.
         """
         ...
 
     async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         """Call ``work`` in a transaction that is committed at its end, and undone by an error.
 
-        It may be called again where the connection turns out to be lost, or locked, before the commit; whoever does not
-        learn whether that was done gets a StorageUnavailableError.
+        It may be called again where the connection turns out to be lost, or locked, before the commit, or where the
+        database undid the transaction; whoever does not learn whether that was done gets a StorageUnavailableError.
         """
         ...
 
     @property
     def scope_of_entries_by_id(self) -> ColumnElement[int]:
         """The column of an entry's scope in a form for entries that are looked up by their row ids."""
+        ...
+
+    @property
+    def arrival_in_scope(self) -> ColumnElement[int]:
+        """The row id of entries in a form for walking through those of a scope, in their order."""
         ...
 
     def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
@@ -139,9 +147,10 @@ class Dialect(Protocol):
         scope: Scope,
         question: Question,
         model_id: int | None,
+        now: datetime,
         passing: ColumnElement[bool] | None,
     ) -> Found:
-        """Look up what answers a question; ``passing`` is what answers have to fulfil."""
+        """Look up what answers a question by what lives ``now``; ``passing`` is what answers have to fulfil."""
         ...
 
     def insert(self, row: type[Any]) -> Any:
@@ -193,23 +202,56 @@ class Dialect(Protocol):
         """
         ...
 
-    def with_terms(self, entries: Select[Any]) -> Select[Any]:
-        """Add the column ``terms``, which `read_terms` reads, to a selection of entries; those without any drop out."""
+    def with_terms(self, entries: Select[Any], *, outer: bool = False) -> Select[Any]:
+        """Add the column ``terms``, which `read_terms` reads, to a selection of entries.
+
+        Those without any drop out, or have NULL in an ``outer`` one.
+        """
         ...
 
     def read_terms(self, stored: str, scope_id: int) -> list[str]:
         """Return the terms of an entry of a scope as the analyser gave them."""
         ...
 
+    def stray_index_entries(self) -> Select[Any]:
+        """Select how many index entries there are without an entry."""
+        ...
+
+    @property
+    def own_checks(self) -> Sequence[Callable[[Connection], int]]:
+        """What looks, each in a call of `run`, for damage that shows in this database alone, and returns how much."""
+        ...
+
     def check_vectors(self, connection: Connection) -> None:
         """Raise a ConfigurationError if this database can't hold vectors, with what to do about it."""
         ...
 
-    def vector_insert(self, scope_id: int, model_id: int) -> Insert:
-        """Return an INSERT of vectors, whose parameters `vector_parameters` gives."""
+    def add_vectors(self, connection: Connection, model_id: int, vectors: Sequence[tuple[int, int, Vector]]) -> None:
+        """Store vectors of entries that have none of the model: the ids of scope and entry, and the vector."""
         ...
 
-    def vector_parameters(self, model_id: int, entry_id: int, vector: Vector) -> Mapping[str, object]: ...
+    async def drop_vector_index(self, engine: AsyncEngine, model: str) -> None:
+        """Drop the index of a model's vectors, where it has one."""
+        ...
+
+    async def scrub(self, engine: AsyncEngine, on_progress: Callable[[int, int], None] | None) -> ScrubReport:
+        """Remove what erased rows left behind; see `MemoryService.scrub`."""
+        ...
+
+    def traces(self, connection: Connection, sight: Sight) -> Traces:
+        """Return traces of what is stored of scopes, to be looked for in the files of the database."""
+        ...
+
+    def index_remainders(self, connection: Connection, sight: Sight) -> dict[str, int]:
+        """Return, by the places, how much the keyword index has of scopes, whether they are still there or not."""
+        ...
+
+    async def file_remainders(self, engine: AsyncEngine, traces: Traces) -> dict[str, int]:
+        """Return how many of the traces are in each of the files, those that rows of others hold too left aside.
+
+        Nothing where the files can't be read.
+        """
+        ...
 
     async def tend(self, engine: AsyncEngine, model_id: int) -> None:
         """Do, after a write, what makes later searches faster and what they can do without."""

@@ -5,34 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, and_, case, func, select
 
 from adk_memory import _analysis
 from adk_memory._sql.dialect import Dialect, chunks
 from adk_memory._sql.scope import Sight, count
-from adk_memory._sql.tables import EntryRow
+from adk_memory._sql.tables import EmbeddingRow, EntryRow
+from adk_memory.erasure import Erasure
 
 _AT_ONCE: Final = 20_000
 """So many entries are erased in one transaction: on SQLite all others wait for it, some tenths of a second."""
 
 
-def erase(connection: Connection, dialect: Dialect, sight: Sight, condition: ColumnElement[bool]) -> int:
-    """Erase the entries in sight that fulfil the condition, and all that was made from them; return how many."""
+def erase(connection: Connection, dialect: Dialect, sight: Sight, condition: ColumnElement[bool]) -> Erasure:
+    """Erase the entries in sight that fulfil the condition, and all that was made from them; return what there was."""
     if not sight:
-        return 0
+        return Erasure()
     counted = sight.entries(EntryRow.scope_id, -func.count(), -func.sum(EntryRow.term_count))
     counted = counted.where(condition, EntryRow.term_count > 0).group_by(EntryRow.scope_id)
     lost = {scope_id: (entries, terms) for scope_id, entries, terms in connection.execute(counted)}
     count(connection, dict.fromkeys(sight.scope_ids, (0, 0)) | lost)
-    connection.execute(sight.erase_vectors(condition))
-    connection.execute(dialect.unindex(sight, sight.entries(EntryRow.id).where(condition)))
-    return connection.execute(sight.erase_entries(condition)).rowcount
+    vectors = connection.execute(sight.erase_vectors(condition)).rowcount
+    unindexed = connection.execute(dialect.unindex(sight, sight.entries(EntryRow.id).where(condition))).rowcount
+    entries = connection.execute(sight.erase_entries(condition)).rowcount
+    return Erasure(entries, vectors=vectors, index_entries=unindexed)
 
 
 def erase_some(
     connection: Connection, dialect: Dialect, sight: Sight, condition: ColumnElement[bool]
-) -> tuple[int, bool]:
-    """Erase as `erase` does, of very many entries the first; return how many, and whether they were all."""
+) -> tuple[Erasure, bool]:
+    """Erase as `erase` does, of very many entries the first; return what there was, and whether that was all."""
     first_left = None
     if sight.entry_count > _AT_ONCE:
         those = sight.entries(EntryRow.id).where(condition).order_by(EntryRow.id)
@@ -40,6 +42,16 @@ def erase_some(
     if first_left is not None:
         condition = and_(condition, EntryRow.id < first_left)
     return erase(connection, dialect, sight, condition), first_left is None
+
+
+def would_erase(connection: Connection, sight: Sight, condition: ColumnElement[bool]) -> Erasure:
+    """Return what `erase` would return."""
+    those = sight.entries(EntryRow.id).where(condition)
+    counted = those.with_only_columns(func.count(), func.count(case((EntryRow.term_count > 0, 1))))
+    entries, indexed = connection.execute(counted).one()
+    of_them = (sight.within(EmbeddingRow.scope_id), EmbeddingRow.entry_id.in_(those))
+    vectors = connection.execute(select(func.count()).select_from(EmbeddingRow).where(*of_them)).scalar_one()
+    return Erasure(entries, vectors=vectors, index_entries=indexed)
 
 
 def entries_with_every_word(connection: Connection, dialect: Dialect, sight: Sight, words: Sequence[str]) -> list[int]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import exc
 
+from adk_memory._sql.discretion import driver_errors, withhold
 from adk_memory.errors import StorageError, StorageUnavailableError
 
 # The primary code of SQLite's result is its lowest byte.
@@ -49,18 +49,9 @@ async def translated() -> AsyncGenerator[None]:
     """Raise what a database or its driver raises as a ``StorageError``; put only database work inside."""
     try:
         yield
-    except _driver_errors() as error:
-        if isinstance(error, exc.StatementError):
-            # The cause is printed with ours, and would print the text of memories.
-            error.hide_parameters = True
+    except driver_errors() as error:
+        withhold(error)  # it is printed with ours, and would print the text of memories
         raise _ours(error) from error
-
-
-def _driver_errors() -> tuple[type[Exception], ...]:
-    # What asyncpg raises while connecting comes past SQLAlchemy as it is.
-    asyncpg: Any = sys.modules.get("asyncpg")
-    unwrapped = () if asyncpg is None else (asyncpg.PostgresError, asyncpg.InterfaceError)
-    return (exc.SQLAlchemyError, sqlite3.Error, OSError, *unwrapped)
 
 
 def _ours(error: Exception) -> StorageError:

@@ -10,7 +10,6 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, PoolProxiedConnection, StaticPool, create_engine, exc
@@ -18,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.util import greenlet_spawn
 
 from adk_memory._sql.dialect import Result
+from adk_memory._sql.discretion import discreet, driver_errors, withhold
 from adk_memory._sql.exclusive import is_busy
 
 _ENGINE: Final = "adk_memory_engine"
@@ -26,12 +26,14 @@ _TURN_MILLISECONDS: Final = 200
 
 async def in_one_hop(
     engine: AsyncEngine,
-    begin: str,
+    begin: str | None,
     work: Callable[[Connection], Result],
     *,
     set_up: Callable[[sqlite3.Connection], None],
 ) -> Result:
     """Return what ``work`` does in a transaction, which an error undoes; ``set_up`` is called once per connection.
+
+    Where ``begin`` is `None`, each of its statements is on its own, as some have to be.
 
     While another connection has the lock, a new attempt is made as long as the connection's own timeout says. Who
     cancels waits until the thread has undone what it was at.
@@ -39,11 +41,11 @@ async def in_one_hop(
     borrowed = await engine.raw_connection()
     try:
         driver: Any = borrowed.driver_connection
-        hop = _Hop(driver._conn, borrowed.info, set_up, begin)  # noqa: SLF001
+        hop = _Hop(driver._conn, borrowed.info, set_up, begin, work)  # noqa: SLF001
         # aiosqlite has no public way to run a function in its thread; SQLAlchemy puts it into the same queue. Not as a
         # task: whoever ends an event loop cancels all of them, and this one's thread would be left behind.
         done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        driver._tx.put_nowait((done, partial(hop.run, work)))  # noqa: SLF001
+        driver._tx.put_nowait((done, hop.run))  # noqa: SLF001
         return await _until(done, hop.give_up)
     finally:
         await _give_back(borrowed)
@@ -57,12 +59,14 @@ class _Hop:
         raw: sqlite3.Connection,
         info: dict[Any, Any],
         set_up: Callable[[sqlite3.Connection], None],
-        begin: str,
+        begin: str | None,
+        work: Callable[[Connection], Any],
     ) -> None:
         self._raw = raw
         self._info = info
         self._set_up = set_up
         self._begin = begin
+        self._work = work  # not an argument of `run`: aiosqlite logs what it is given to run, arguments included
         self._given_up = False
 
     def give_up(self) -> None:
@@ -73,7 +77,14 @@ class _Hop:
         """
         self._given_up = True
 
-    def run(self, work: Callable[[Connection], Result]) -> Result:
+    def run(self) -> Any:
+        try:
+            return self._run()
+        except driver_errors() as error:
+            withhold(error)  # aiosqlite logs it
+            raise
+
+    def _run(self) -> Any:
         engine = self._engine()
         if self._raw.in_transaction:
             self._raw.rollback()  # the engine's owner has it emit a BEGIN of its own
@@ -87,7 +98,7 @@ class _Hop:
             self._raw.execute(f"PRAGMA busy_timeout = {min(patience, _TURN_MILLISECONDS)}")
             while True:
                 try:
-                    return self._attempt(engine, work)
+                    return self._attempt(engine)
                 except (exc.OperationalError, sqlite3.OperationalError) as error:
                     if not is_busy(error) or self._given_up or time.monotonic() > deadline:
                         raise
@@ -96,15 +107,17 @@ class _Hop:
                 self._raw.execute(f"PRAGMA busy_timeout = {patience}")
             self._raw.isolation_level = isolation_level
 
-    def _attempt(self, engine: Engine, work: Callable[[Connection], Result]) -> Result:
+    def _attempt(self, engine: Engine) -> Any:
         try:
             self._go_on()
-            self._raw.execute(self._begin)
+            if self._begin is not None:
+                self._raw.execute(self._begin)
             with engine.connect() as connection:
                 self._go_on()
-                result = work(connection)
+                result = self._work(connection)
                 self._go_on()
-                self._raw.execute("COMMIT")
+                if self._begin is not None:
+                    self._raw.execute("COMMIT")
             return result
         finally:
             if self._raw.in_transaction:
@@ -119,10 +132,9 @@ class _Hop:
         engine: Engine | None = self._info.get(_ENGINE)
         if engine is None:
             self._set_up(self._raw)
-            engine = create_engine(
-                "sqlite://", creator=lambda: self._raw, poolclass=StaticPool, pool_reset_on_return=None,
-                hide_parameters=True,
-            )  # fmt: skip
+            engine = discreet(
+                create_engine("sqlite://", creator=lambda: self._raw, poolclass=StaticPool, pool_reset_on_return=None)
+            )
             engine.connect().close()  # the first one ends with a rollback, which must not be that of our transaction
             self._info[_ENGINE] = engine
         return engine

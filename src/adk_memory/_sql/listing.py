@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, ColumnElement, Connection, and_, func, literal, or_
 
 from adk_memory._paging import Place
+from adk_memory._sql.dialect import Dialect
 from adk_memory._sql.recall import ENTRY_COLUMNS, memory
 from adk_memory._sql.scope import Sight
 from adk_memory._sql.tables import EntryRow
@@ -23,8 +24,21 @@ def newest_first(
 
 
 def entries_in_sight(connection: Connection, sight: Sight) -> int:
+    if not sight.some_expired:
+        sight = sight.with_expired()  # then an index has all that is counted
     counted: int = connection.execute(sight.entries(func.count(EntryRow.id))).scalar_one()
     return counted
+
+
+def next_arrivals(
+    connection: Connection, dialect: Dialect, sight: Sight, after: int, limit: int
+) -> tuple[list[Memory], int]:
+    """Return the next memories in sight in order of arrival, and the number of the last; none at the end."""
+    number = dialect.arrival_in_scope
+    arrived = sight.entries(EntryRow.id).where(number > after).order_by(number).limit(limit)
+    those = sight.entries(*ENTRY_COLUMNS).where(EntryRow.id.in_(arrived.correlate(None))).order_by(EntryRow.id)
+    rows = connection.execute(those).all()
+    return [memory(row, sight) for row in rows], rows[-1].id if rows else after
 
 
 def _after(place: Place) -> ColumnElement[bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ from sqlalchemy import (
     and_,
     any_,
     bindparam,
+    case,
     cast,
     delete,
     exc,
@@ -42,17 +44,35 @@ from adk_memory._ranking import Question, Vector
 from adk_memory._scope import Scope
 from adk_memory._sql.columns import HalfVector
 from adk_memory._sql.dialect import Addition, Found, Result, deltas
+from adk_memory._sql.discretion import discreet
 from adk_memory._sql.metadata import postgres_condition
-from adk_memory._sql.postgres_add import add
+from adk_memory._sql.postgres_add import add, add_vectors
 from adk_memory._sql.postgres_bulk import add_all
 from adk_memory._sql.postgres_find import find
+from adk_memory._sql.postgres_index import drop
+from adk_memory._sql.postgres_scrub import scrub
 from adk_memory._sql.postgres_sketch import Sketches
-from adk_memory._sql.postgres_text import SEARCH, any_of, every_of, holding, lexeme, lexemes, scope_lexeme, tsquery
+from adk_memory._sql.postgres_text import (
+    SEARCH,
+    any_of,
+    every_of,
+    holding,
+    index_remainders,
+    lexeme,
+    lexemes,
+    scope_lexeme,
+    tsquery,
+    wrong_lexemes,
+)
 from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.tables import EmbeddingRow, EntryRow
+from adk_memory._sql.traces import Traces
+from adk_memory._sql.undone import until_kept
 from adk_memory._sql.urls import postgres_url
-from adk_memory.embedding import EmbeddingProvider
+from adk_memory._sql.walking import everyones
+from adk_memory.embedding import EmbeddingProvider, OnEmbeddingError
+from adk_memory.erasure import ScrubReport
 from adk_memory.errors import ConfigurationError
 from adk_memory.filters import Metadata
 from adk_memory.reranking import Reranker
@@ -71,16 +91,23 @@ _QUIESCE = text("LOCK TABLE adk_memory_scope IN SHARE MODE")
 class PostgresMemoryService(SqlMemoryService):
     """Keeps entries in Postgres: full text everywhere, vectors in pgvector where an embedder is given."""
 
+    backend_name = "postgresql"
+
     def __init__(
         self,
         url_or_engine: str | AsyncEngine,
         *,
         embedder: EmbeddingProvider | None = None,
         reranker: Reranker | None = None,
+        on_embedding_error: OnEmbeddingError = "raise",
+        default_ttl: timedelta | None = None,
     ) -> None:
         ours = isinstance(url_or_engine, str)
         engine = open_engine(url_or_engine) if isinstance(url_or_engine, str) else url_or_engine
-        super().__init__(engine, PostgresDialect(), owns_engine=ours, embedder=embedder, reranker=reranker)
+        super().__init__(
+            engine, PostgresDialect(), owns_engine=ours, embedder=embedder, reranker=reranker,
+            on_embedding_error=on_embedding_error, default_ttl=default_ttl,
+        )  # fmt: skip
 
 
 def open_engine(url: str) -> AsyncEngine:
@@ -114,9 +141,16 @@ class PostgresDialect:
         self._sketches = Sketches()
 
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
-        return await self._on_connection(engine, "AUTOCOMMIT", work)
+        # Where a statement is undone, the database's own level is a strict one, at which of those that meet only one
+        # gets through; in a transaction they wait for each other.
+        return await until_kept(
+            partial(self._in_transaction, engine, work), first=partial(self._on_connection, engine, "AUTOCOMMIT", work)
+        )
 
     async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+        return await until_kept(partial(self._in_transaction, engine, work))
+
+    async def _in_transaction(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         committing = False
 
         def transaction(connection: Connection) -> Result:
@@ -142,7 +176,7 @@ class PostgresDialect:
                 return work(connection)
 
         if (engine, isolation) not in self._engines:
-            self._engines[engine, isolation] = engine.sync_engine.execution_options(isolation_level=isolation)
+            self._engines[engine, isolation] = discreet(engine.sync_engine.execution_options(isolation_level=isolation))
         isolated = self._engines[engine, isolation]
         try:
             # In one greenlet; the asyncio classes of SQLAlchemy would start three.
@@ -157,9 +191,25 @@ class PostgresDialect:
         await asyncio.sleep(0)  # or the next call of this task would take it before those who wait for a connection
         return result
 
+    async def scrub(self, engine: AsyncEngine, on_progress: Callable[[int, int], None] | None) -> ScrubReport:
+        return await scrub(self, engine, on_progress)
+
+    def traces(self, connection: Connection, sight: Sight) -> Traces:
+        return Traces.of(())  # the files are the server's
+
+    def index_remainders(self, connection: Connection, sight: Sight) -> dict[str, int]:
+        return index_remainders(connection, sight)
+
+    async def file_remainders(self, engine: AsyncEngine, traces: Traces) -> dict[str, int]:
+        return {}
+
     @property
     def scope_of_entries_by_id(self) -> ColumnElement[int]:
         return EntryRow.scope_id.expression  # it begins the primary key
+
+    @property
+    def arrival_in_scope(self) -> ColumnElement[int]:
+        return EntryRow.id.expression  # it ends the primary key
 
     def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
         # One parameter, however many values: the statement is prepared once.
@@ -225,12 +275,22 @@ class PostgresDialect:
         best_first = (weighed.desc(), SEARCH.c.entry_id)
         return sight.narrow(found, SEARCH.c.entry_id).order_by(*best_first).limit(limit)
 
-    def with_terms(self, entries: Select[Any]) -> Select[Any]:
+    def with_terms(self, entries: Select[Any], *, outer: bool = False) -> Select[Any]:
         same = and_(SEARCH.c.scope_id == EntryRow.scope_id, SEARCH.c.entry_id == EntryRow.id)
-        return entries.add_columns(SEARCH.c.terms).join(SEARCH, same)
+        return entries.add_columns(SEARCH.c.terms).join(SEARCH, same, isouter=outer)
 
     def read_terms(self, stored: str, scope_id: int) -> list[str]:
         return stored.split(" ")
+
+    def stray_index_entries(self) -> Select[Any]:
+        its_entry = everyones(EntryRow.id).where(
+            EntryRow.scope_id == SEARCH.c.scope_id, EntryRow.id == SEARCH.c.entry_id
+        )
+        return select(func.count()).select_from(SEARCH).where(~its_entry.exists())
+
+    @property
+    def own_checks(self) -> Sequence[Callable[[Connection], int]]:
+        return (wrong_lexemes,)
 
     def check_vectors(self, connection: Connection) -> None:
         kind, schema = connection.execute(_VECTOR_COLUMN).one()
@@ -242,17 +302,11 @@ class PostgresDialect:
         self._vector_schema = schema
         self._sketches.learn(connection)
 
-    def vector_insert(self, scope_id: int, model_id: int) -> Insert:
-        return insert(EmbeddingRow).values(
-            scope_id=scope_id,
-            model_id=model_id,
-            entry_id=bindparam("entry"),
-            vector=self._halfvec(bindparam("floats")),
-            sketch=cast(bindparam("bits", type_=Text), postgresql.BIT(varying=True)),
-        )
+    def add_vectors(self, connection: Connection, model_id: int, vectors: Sequence[tuple[int, int, Vector]]) -> None:
+        add_vectors(connection, model_id, vectors, self._halfvec(bindparam("floats")), self._sketches)
 
-    def vector_parameters(self, model_id: int, entry_id: int, vector: Vector) -> Mapping[str, object]:
-        return {"entry": entry_id, "floats": vector.tolist(), "bits": self._sketches.of(model_id, vector)}
+    async def drop_vector_index(self, engine: AsyncEngine, model: str) -> None:
+        await drop(engine, model)
 
     async def tend(self, engine: AsyncEngine, model_id: int) -> None:
         if not self._sketches.take_turn():
@@ -267,9 +321,10 @@ class PostgresDialect:
         scope: Scope,
         question: Question,
         model_id: int | None,
+        now: datetime,
         passing: ColumnElement[bool] | None,
     ) -> Found:
-        return find(connection, self, self._sketches, scope, question, model_id, passing)
+        return find(connection, self, self._sketches, scope, question, model_id, now, passing)
 
     def distance(self, vector: Any) -> Any:
         """Return the distance of a stored vector to an array of numbers: one minus the cosine, 1 at most."""
@@ -281,6 +336,12 @@ class PostgresDialect:
         """Return by how many bits a stored sketch differs from a text of bits; NULL where there is none."""
         parameter = select(cast(sketch, postgresql.BIT(varying=True))).scalar_subquery()
         return EmbeddingRow.sketch.op(self._operator("<~>"), return_type=Float())(parameter)
+
+    def distance_in_index(self, vector: Any, dimensions: int, prepared: ColumnElement[bool]) -> Any:
+        """Return the distance by which an HNSW index sorts; its parameter is made once ``prepared`` is."""
+        parameter = select(case((prepared, self._halfvec(vector)))).scalar_subquery()
+        stored = cast(EmbeddingRow.vector, HalfVector(self._vector_schema, dimensions))
+        return stored.op(self._operator("<=>"), return_type=Float())(parameter)
 
     def _operator(self, name: str) -> str:
         return f"OPERATOR({_quoted(self._vector_schema or 'public')}.{name})"

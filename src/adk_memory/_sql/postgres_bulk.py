@@ -29,15 +29,18 @@ _BIG_INTEGER: Final = struct.Struct("!q").pack
 _ENTRIES: Final = text(
     """
     INSERT INTO adk_memory_entry
-        (scope_id, session_key, entry_key, position, author, timestamp, content, text, metadata, term_count, created_at)
+        (scope_id, session_key, entry_key, position, author, timestamp, content, text, metadata, term_count, expires_at,
+        created_at)
     SELECT scope_id, session_key, entry_key, position, author, timestamp, CAST(content AS json), text,
-        CAST(metadata AS json), term_count, :created_at
+        CAST(metadata AS json), term_count, expires_at, :created_at
     FROM unnest(
         CAST(:scope_ids AS bigint[]), CAST(:session_keys AS text[]), CAST(:entry_keys AS text[]),
         CAST(:positions AS integer[]), CAST(:authors AS text[]), CAST(:timestamps AS timestamptz[]),
-        CAST(:contents AS text[]), CAST(:texts AS text[]), CAST(:metadatas AS text[]), CAST(:term_counts AS integer[])
+        CAST(:contents AS text[]), CAST(:texts AS text[]), CAST(:metadatas AS text[]), CAST(:term_counts AS integer[]),
+        CAST(:expires_ats AS timestamptz[])
     ) WITH ORDINALITY AS given (
-        scope_id, session_key, entry_key, position, author, timestamp, content, text, metadata, term_count, number
+        scope_id, session_key, entry_key, position, author, timestamp, content, text, metadata, term_count, expires_at,
+        number
     )
     ORDER BY number
     RETURNING id

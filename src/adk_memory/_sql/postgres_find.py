@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
 from sqlalchemy import (
@@ -30,11 +31,12 @@ from sqlalchemy import (
 from adk_memory._ranking import Candidate, Question
 from adk_memory._scope import Scope
 from adk_memory._sql.dialect import POOL, Found
-from adk_memory._sql.postgres_sketch import Sketches
+from adk_memory._sql.postgres_hnsw import INDEXED, Sorting, indexed, usable
+from adk_memory._sql.postgres_sketch import Seen, Sketches
 from adk_memory._sql.postgres_text import SEARCH, any_of, holding
 from adk_memory._sql.prepared import execute
 from adk_memory._sql.recall import CANDIDATE_COLUMNS, candidate
-from adk_memory._sql.scope import Sight, look, project_of, scope_parameters, scopes_of_parameters
+from adk_memory._sql.scope import Sight, living, look, project_of, scope_parameters, scopes_of_parameters
 from adk_memory._sql.tables import EmbeddingModelRow, EmbeddingRow, EntryRow
 
 _SMALL_BYTES = 2_048
@@ -47,11 +49,12 @@ _COMPARED_SHARE = 50
 """Sketches choose so many vectors to compare, or so many for each that is wanted, or one of so many in sight."""
 
 
-_Way: TypeAlias = Literal["all", "few", "chosen"]
-"""Which vectors are compared: all; all, but none where there are many in sight; those that the sketches choose."""
+_Way: TypeAlias = Literal["all", "few", "chosen", "indexed"]
+"""Which vectors are compared: all; all, but none where there are many in sight; those that the sketches choose, or an
+HNSW index."""
 
 
-class Measures(Protocol):
+class Measures(Sorting, Protocol):
     """How far a stored vector is from a parameter."""
 
     def distance(self, vector: Any) -> Any:
@@ -70,39 +73,43 @@ def find(
     scope: Scope,
     question: Question,
     model_id: int | None,
+    now: datetime,
     passing: ColumnElement[bool] | None,
 ) -> Found:
     """Look up what answers a question."""
     by_words = question.mode != "vector"
     by_vector = question.vector is not None and model_id is not None
     if not by_words and not by_vector:
-        return Found(look(connection, scope), matches={}, cosines={}, near={}, vectors=0, rows={})
+        return Found(
+            living(connection, look(connection, scope, now)), matches={}, cosines={}, near={}, vectors=0, rows={}
+        )
     projects = scope.projects or ()
     sketch = sketches.of(model_id, question.vector)
-    values = {
+    seen = sketches.of_many.get(scope)
+    values: dict[str, Any] = {
         **scope_parameters(scope),
+        "now": now,
         "words": any_of(question.terms),
         "model": model_id,
         "vector": None if question.vector is None else question.vector.tolist(),
         "sketch": sketch,
-        "complete": sketches.of_many.get(scope),
+        "complete": seen and seen.complete,
     }
 
     def answer(way: _Way) -> Sequence[Any]:
-        shape = (measures, len(projects), by_words, question.nearest if by_vector else None, way, passing)
+        index = (model_id, len(values["vector"])) if way == "indexed" else None
+        shape = (measures, len(projects), by_words, question.nearest if by_vector else None, way, index, passing)
         return execute(connection, _finding, shape, values, reused=passing is None).all()
 
-    many = sketch is not None and scope in sketches.of_many
-    rows = answer("all" if sketch is None else "chosen" if many else "few")
-    if sketch is not None and many != (rows[0].entry_count > _ALL_COMPARED):
+    way: _Way = "all" if sketch is None else "few" if seen is None else "indexed" if seen.indexed else "chosen"
+    rows = answer(way)
+    fitting = _fitting(way, rows[0], question.nearest)
+    if fitting != way:
         # Seldom, as it is remembered: the statement that compares all has less to do where there are few.
-        many = not many
-        sketches.remember(scope, many=many)
-        values["complete"] = None
-        rows = answer("chosen" if many else "few")
-    if many:
-        # To count them again would take as long as to find the nearest.
-        sketches.remember(scope, many=True, complete=rows[0].state if rows[0].vectors >= rows[0].entry_count else None)
+        way, rows = fitting, answer(fitting)
+    many = way in ("chosen", "indexed")
+    if sketch is not None:
+        sketches.remember(scope, _seen(rows[0]) if many else None)
     found = [row for row in rows if row.id is not None]  # where nothing is found, there still is a row
     held = rows[0]
     few = held.matches <= POOL
@@ -126,6 +133,23 @@ def find(
     )
 
 
+def _fitting(way: _Way, held: Any, nearest: int) -> _Way:
+    """Return the way that what a statement found asks for: another one than was taken where it gave no answer."""
+    if way == "all":
+        return "all"
+    if held.entry_count <= _ALL_COMPARED:
+        return "few"
+    if way == "few" or (way == "indexed" and held.compared < nearest):
+        return "chosen"
+    return way
+
+
+def _seen(held: Any) -> Seen:
+    # To count the vectors again would take as long as to find the nearest.
+    complete = held.state if held.vectors >= held.entry_count else None
+    return Seen(complete, indexed=held.usable and held.entry_count > INDEXED)
+
+
 def cosine(distance: float) -> float:
     return min(1.0, max(0.0, 1.0 - distance))
 
@@ -146,18 +170,24 @@ def _finding(
     by_words: bool,
     nearest: int | None,
     way: _Way,
+    index: tuple[int, int] | None,
     passing: ColumnElement[bool] | None,
 ) -> Select[Any]:
-    """Return the statement of a search: each entry that was found, beside what its scopes hold in all."""
+    """Return the statement of a search: each entry that was found, beside what its scopes hold in all.
+
+    ``index`` names the model and its dimensions where its HNSW index is to be asked.
+    """
     scopes = scopes_of_parameters(projects).cte("scopes")
     sight = Sight.of_scopes(scopes)
-    entry_count = func.coalesce(func.sum(scopes.c.entry_count), 0)
+    expired_entries, expired_terms = sight.expired_counts()
+    entry_count = func.coalesce(func.sum(scopes.c.entry_count), 0) - expired_entries
     matches: Any = literal(0)
     vectors: Any = literal(0)
     compared: Any = literal(0)
     size: Any = null()
     have_thresholds: Any = null()
     state: Any = null()
+    index_is_usable: Any = null()
     if by_words:
         matched = _matched(scopes, sight)
         matches = select(func.count()).select_from(matched).scalar_subquery()
@@ -165,9 +195,16 @@ def _finding(
     if nearest is not None:
         model = bindparam("model", type_=Integer)
         vectors = sight.vectors(model, func.count()).scalar_subquery()
-        if way == "chosen":
+        if way in ("chosen", "indexed"):
             state = func.concat(func.sum(scopes.c.version), " ", func.max(scopes.c.id))
             vectors = case((state == bindparam("complete", type_=Text), cast(entry_count, BigInteger)), else_=vectors)
+            index_is_usable = usable()
+        if index is not None:
+            size = literal(nearest)
+            pool = indexed(measures, sight.narrowed(passing), _away(measures), nearest, *index)
+            compared = select(func.count()).select_from(pool).scalar_subquery()
+            nearing = select(pool)
+        elif way == "chosen":
             size = cast(func.greatest(_compared(nearest), entry_count / _COMPARED_SHARE), BigInteger)
             pool = _pool(measures, sight, passing, model, select(size).scalar_subquery())
             compared = select(func.count()).select_from(pool).scalar_subquery()
@@ -184,19 +221,21 @@ def _finding(
         found = _both(found, near) if by_words else select(near, cast(null(), Text).label("terms")).subquery("found")
     held = select(
         entry_count.cast(BigInteger).label("entry_count"),
-        func.coalesce(func.sum(scopes.c.term_count), 0).cast(BigInteger).label("term_count"),
+        (func.coalesce(func.sum(scopes.c.term_count), 0) - expired_terms).cast(BigInteger).label("term_count"),
         matches.label("matches"),
         vectors.label("vectors"),
         compared.label("compared"),
         size.label("size"),
         have_thresholds.label("have_thresholds"),
         state.label("state"),
+        index_is_usable.label("usable"),
     ).subquery("held")
     entries = sight.narrowed(None).entries(
         *CANDIDATE_COLUMNS,
         EntryRow.entry_key,
         _small(EntryRow.content).label("content"),
         _small(EntryRow.metadata_).label("metadata"),
+        EntryRow.expires_at,
         sight.narrowed(passing).passes,
         scopes.c.project_key,
         found.c.terms,
@@ -217,6 +256,7 @@ def _matched(scopes: CTE, sight: Sight) -> CTE:
     # Without any scope there is no name, and the concatenation with nothing would be a query.
     asked = select(case((func.count() > 0, query))).select_from(scopes).scalar_subquery()
     matched = select(SEARCH.c.scope_id, SEARCH.c.entry_id, SEARCH.c.terms).where(holding(sight, asked))
+    matched = sight.narrow(matched, SEARCH.c.entry_id)
     return matched.limit(POOL + 1).cte("matched")
 
 

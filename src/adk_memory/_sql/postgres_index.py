@@ -13,10 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adk_memory._sql.exclusive import exclusive
 from adk_memory._sql.failures import translated
+from adk_memory._sql.postgres_hnsw import INDEX_PREFIX
 from adk_memory.errors import ConfigurationError
 
 _MOST_DIMENSIONS: Final = 4_000  # of a halfvec in an HNSW index
-_PREFIX: Final = "adk_memory_search_hnsw_"
 _POLL_SECONDS: Final = 0.5
 
 _MODELS = text("SELECT id, name, dimensions FROM adk_memory_embedding_model ORDER BY id")
@@ -86,7 +86,7 @@ async def create(engine: AsyncEngine, model: str, report: Callable[[Progress], N
     async with translated(), exclusive(engine) as connection:
         await connection.execution_options(isolation_level="AUTOCOMMIT")
         model_id, dimensions = await _model(connection, model)
-        name = f"{_PREFIX}{model_id}"
+        name = f"{INDEX_PREFIX}{model_id}"
         there = {index.name: index for index in await _indexes(connection)}
         if name in there and there[name].valid:
             return there[name]
@@ -125,7 +125,7 @@ async def drop(engine: AsyncEngine, model: str) -> bool:
         await connection.execution_options(isolation_level="AUTOCOMMIT")
         model_id, _ = await _model(connection, model)
         there = {index.name for index in await _indexes(connection)}
-        name = f"{_PREFIX}{model_id}"
+        name = f"{INDEX_PREFIX}{model_id}"
         if name in there:
             await connection.exec_driver_sql(f"DROP INDEX CONCURRENTLY {name}")
         return name in there
@@ -137,7 +137,7 @@ def _require_postgres(engine: AsyncEngine) -> None:
 
 
 async def _indexes(connection: AsyncConnection) -> list[VectorIndex]:
-    rows = await connection.execute(_INDEXES, {"prefix": _PREFIX})
+    rows = await connection.execute(_INDEXES, {"prefix": INDEX_PREFIX})
     return [VectorIndex(row.name, row.model, row.valid, row.bytes) for row in rows]
 
 

@@ -8,6 +8,7 @@ statement by which it was written says that there are thresholds.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -62,15 +63,26 @@ _SKETCH = text(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a search saw of a scope of many entries.
+
+    ``complete`` is the state in which all of them had vectors: whatever takes one away changes it. ``indexed`` says
+    whether there was an HNSW index that is worth asking.
+    """
+
+    complete: str | None
+    indexed: bool
+
+
 class Sketches:
     """The thresholds of a database's models, as one service knows them, and what it owes to the others.
 
-    ``of_many`` are those of the last scopes that were searched in which there are many entries, with the state in
-    which all of them were seen to have vectors. Whatever takes one away changes the state.
+    ``of_many`` are those of the last scopes that were searched in which there are many entries.
     """
 
     def __init__(self) -> None:
-        self.of_many: dict[Scope, str | None] = {}
+        self.of_many: dict[Scope, Seen] = {}
         self._thresholds: dict[int, Thresholds] = {}
         self._unsketched = SAMPLE  # the first write is one to look after
 
@@ -92,13 +104,13 @@ class Sketches:
             return None
         return sketch(vector, self._thresholds[model_id])
 
-    def remember(self, scope: Scope, *, many: bool, complete: str | None = None) -> None:
-        """Note whether there are many entries in a scope."""
+    def remember(self, scope: Scope, seen: Seen | None) -> None:
+        """Note what was seen of a scope; `None` where there are few entries."""
         self.of_many.pop(scope, None)
-        if many:
+        if seen is not None:
             if len(self.of_many) >= _REMEMBERED:
                 self.of_many.clear()
-            self.of_many[scope] = complete
+            self.of_many[scope] = seen
 
     def wrote(self, connection: Connection, model_id: int | None, vectors: int, *, have_thresholds: bool) -> None:
         """Note that vectors were written, and whether their model turned out to have thresholds."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, ColumnElement, Text, and_, cast, column, literal, table
+from sqlalchemy import BigInteger, ColumnElement, Connection, Text, and_, cast, column, func, literal, select, table
 from sqlalchemy.dialects import postgresql
 
 from adk_memory._sql.scope import Sight
@@ -70,3 +70,22 @@ def lexeme(term: str) -> str:
         return f"'{term}'"
     quoted = term.replace("\\", "\\\\").replace("'", "''")
     return f"'{quoted}'"
+
+
+def index_remainders(connection: Connection, sight: Sight) -> dict[str, int]:
+    """Return what the index has of scopes: rows by their number, and rows, of whatever scope, with their lexeme."""
+    rows = select(func.count()).select_from(SEARCH).where(sight.within(SEARCH.c.scope_id))
+    lexemes = any_of(map(scope_lexeme, sight.scope_ids))
+    named = select(func.count()).select_from(SEARCH).where(SEARCH.c.lexemes.op("@@")(tsquery(lexemes)))
+    return {
+        "index entries": connection.execute(rows).scalar_one(),
+        "index terms": connection.execute(named).scalar_one() if lexemes else 0,
+    }
+
+
+def wrong_lexemes(connection: Connection) -> int:
+    """Return how many index entries are searched by other lexemes than their terms and their scope."""
+    terms = func.array_remove(func.string_to_array(SEARCH.c.terms, " "), "")
+    given = func.array_to_tsvector(func.array_append(terms, func.concat("@", SEARCH.c.scope_id)))
+    wrong = select(func.count()).select_from(SEARCH).where(func.strip(SEARCH.c.lexemes) != given)
+    return connection.scalar(wrong) or 0

@@ -9,6 +9,8 @@ from typing import Any
 from sqlalchemy import BindParameter, Connection, CursorResult, Dialect, literal_column
 from sqlalchemy.sql.visitors import replacement_traverse
 
+from adk_memory._sql.columns import UtcDateTime
+
 
 def execute(
     connection: Connection,
@@ -21,12 +23,16 @@ def execute(
     """Execute the statement ``build(*shape)``, whose parameters have names, with ``values`` for them.
 
     What comes back of a statement that will be ``reused`` is what the driver gives, without the conversions of the
-    columns' types.
+    columns' types; and but for instants the values are what it takes.
     """
     if not reused:
         return connection.execute(build(*shape), values)
     sql, parameters = _compiled(build, shape, _Kind(connection.dialect))
-    return connection.exec_driver_sql(sql, tuple([values.get(name, fixed) for name, fixed in parameters]))
+    given = [values.get(name, fixed) for name, fixed, _ in parameters]
+    for place, (_, _, convert) in enumerate(parameters):
+        if convert is not None:
+            given[place] = convert(given[place])
+    return connection.exec_driver_sql(sql, tuple(given))
 
 
 def tuples(result: CursorResult[*tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -49,9 +55,13 @@ class _Kind:
         return hash(type(self.dialect))
 
 
+_Parameter = tuple[str, Any, Callable[[Any], Any] | None]
+"""A name, the value that the compiler has added, if any, and the conversion that the type asks for."""
+
+
 @lru_cache(maxsize=256)
-def _compiled(build: Callable[..., Any], shape: tuple[Any, ...], kind: _Kind) -> tuple[str, list[tuple[str, Any]]]:
-    """Return a statement with its parameters in their order: names, and the values that the compiler has added."""
+def _compiled(build: Callable[..., Any], shape: tuple[Any, ...], kind: _Kind) -> tuple[str, list[_Parameter]]:
+    """Return a statement with its parameters in their order."""
 
     def written_out(element: Any, **_options: Any) -> Any:
         # A value that is the same each time helps the planner where it can see it, a LIMIT above all.
@@ -60,4 +70,9 @@ def _compiled(build: Callable[..., Any], shape: tuple[Any, ...], kind: _Kind) ->
         return literal_column(str(element.compile(dialect=kind.dialect, compile_kwargs={"literal_binds": True})))
 
     compiled: Any = replacement_traverse(build(*shape), {}, written_out).compile(dialect=kind.dialect)
-    return str(compiled), [(name, compiled.params[name]) for name in compiled.positiontup]
+
+    def convert(name: str) -> Callable[[Any], Any] | None:
+        kind_of = compiled.binds[name].type
+        return kind_of.bind_processor(kind.dialect) if isinstance(kind_of, UtcDateTime) else None
+
+    return str(compiled), [(name, compiled.params[name], convert(name)) for name in compiled.positiontup]

@@ -29,7 +29,6 @@ from adk_memory._ranking import (
     Collection,
     Question,
     Ranked,
-    document_frequency,
     keyword_shares,
     lenders,
     nearest,
@@ -41,7 +40,7 @@ from adk_memory._scope import Scope
 from adk_memory._sql.columns import instant, instant_number
 from adk_memory._sql.dialect import POOL, Dialect
 from adk_memory._sql.prepared import execute, tuples
-from adk_memory._sql.scope import GLOBAL_KEY, Sight, look
+from adk_memory._sql.scope import GLOBAL_KEY, Sight, living, look
 from adk_memory._sql.tables import EntryRow
 from adk_memory.types import Memory, SearchResponse
 
@@ -56,24 +55,23 @@ def recall(
     question: Question,
     model_id: int | None,
     *,
+    now: datetime,
     passing: ColumnElement[bool] | None,
     explain: bool,
 ) -> SearchResponse:
-    """Return the memories that answer the question, best first.
+    """Return the memories that answer the question by what has not expired ``now``, best first.
 
     What does not fulfil ``passing`` is no answer, but its words take part in the scores of what does.
     """
-    found = dialect.find(connection, scope, question, model_id, passing)
+    found = dialect.find(connection, scope, question, model_id, now, passing)
     sight = found.sight
     matches = found.matches
     if matches is None:
-        sight = look(connection, scope)
+        sight = living(connection, look(connection, scope, now))
         shares, matches = _pooled_keyword_leg(connection, dialect, sight, sight.narrowed(passing), question)
     else:
-        # All matches at hand, the frequency of each term is at hand too.
-        frequency = document_frequency(question.terms, (match.terms for match in matches.values()))
-        collection = Collection(sight.entry_count, sight.term_count, frequency)
-        shares = keyword_shares(question.terms, matches.values(), collection)
+        collection = Collection(sight.entry_count, sight.term_count)
+        shares = keyword_shares(question.terms, list(matches.values()), collection)
     candidates = {**found.near, **matches}
     near = nearest(found.cosines, candidates, question.nearest)
     answers = ranked(question, shares, near, candidates)
@@ -84,8 +82,17 @@ def recall(
 
 def memory(row: Any, sight: Sight, answer: Ranked | None = None, *, explain: bool = False) -> Memory:
     """Return the memory in a row of `ENTRY_COLUMNS`."""
-    record = Record(row.entry_key, row.author, instant(row.timestamp), row.content, "", row.metadata)
     session_id = None if row.session_key == GLOBAL_KEY else row.session_key
+    record = Record(
+        id=row.entry_key,
+        author=row.author,
+        timestamp=instant(row.timestamp),
+        content=row.content,
+        text="",
+        metadata=row.metadata,
+        expires_at=None if row.expires_at is None else instant(row.expires_at),
+        position=None if session_id is None else row.position,
+    )
     score = None if answer is None else answer.score
     explanation = answer.evidence.parts() if explain and answer is not None else None
     return record.memory(session_id, sight.project_id(row.scope_id), score, explanation)
@@ -100,6 +107,8 @@ ENTRY_COLUMNS = (
     EntryRow.timestamp,
     EntryRow.content,
     EntryRow.metadata_,
+    EntryRow.expires_at,
+    EntryRow.position,
 )
 
 
@@ -118,15 +127,16 @@ def _pooled_keyword_leg(
 ) -> tuple[dict[int, float], dict[int, Candidate]]:
     """Score the entries that hold most of the query's weight, and then what stands around the best of them."""
     frequency = _document_frequency(connection, dialect, sight, question.terms)
-    collection = Collection(sight.entry_count, sight.term_count, frequency)
-    weightiest = _weightiest(connection, dialect, sight, question, collection)
+    collection = Collection(sight.entry_count, sight.term_count)
+    weights = term_weights(question.terms, collection, frequency)
+    weightiest = _weightiest(connection, dialect, sight, weights, frequency)
     candidates = candidates_in(dialect, connection.execute(those(dialect, narrowed, weightiest)))
-    shares = keyword_shares(question.terms, candidates.values(), collection)
+    shares = keyword_shares(question.terms, list(candidates.values()), collection, frequency)
     more = _beside(connection, dialect, sight, lenders(shares, candidates), narrowed)
     if narrowed.passing is not None:
-        more |= _passing_candidates(connection, dialect, sight, narrowed, question, collection)
+        more |= _passing_candidates(connection, dialect, sight, narrowed, question, weights, frequency)
     more = {entry_id: found for entry_id, found in more.items() if entry_id not in candidates}
-    return shares | keyword_shares(question.terms, more.values(), collection), candidates | more
+    return shares | keyword_shares(question.terms, list(more.values()), collection, frequency), candidates | more
 
 
 def _passing_candidates(
@@ -135,14 +145,15 @@ def _passing_candidates(
     sight: Sight,
     narrowed: Sight,
     question: Question,
-    collection: Collection,
+    weights: Mapping[str, float],
+    frequency: Mapping[str, int],
 ) -> dict[int, Candidate]:
     """Return all matches that pass the filter, or the weightiest of too many."""
     matched = dialect.matching(sight, dialect.query(sight, question.terms, every=False))
     passing = narrowed.narrow(select(matched.c.entry_id), matched.c.entry_id).limit(POOL + 1)
     found = candidates_in(dialect, connection.execute(those(dialect, narrowed, passing)))
     if len(found) > POOL:
-        weightiest = _weightiest(connection, dialect, narrowed, question, collection)
+        weightiest = _weightiest(connection, dialect, narrowed, weights, frequency)
         found = candidates_in(dialect, connection.execute(those(dialect, narrowed, weightiest)))
     return found
 
@@ -165,10 +176,13 @@ def candidates_in(dialect: Dialect, rows: CursorResult[*tuple[Any, ...]]) -> dic
 
 
 def _weightiest(
-    connection: Connection, dialect: Dialect, sight: Sight, question: Question, collection: Collection
+    connection: Connection,
+    dialect: Dialect,
+    sight: Sight,
+    weights: Mapping[str, float],
+    frequency: Mapping[str, int],
 ) -> Select[Any]:
     """Select the entries whose terms weigh most; the commonest terms, which weigh next to nothing, are left out."""
-    weights = term_weights(question.terms, collection)
     heavy: dict[str, float] = {}
     wanted = _WEIGHED * sum(weights.values())
     for term, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0])):
@@ -176,7 +190,7 @@ def _weightiest(
         wanted -= weight
         if wanted <= 0:
             break
-    return dialect.weightiest(connection, sight, heavy, collection.frequency, POOL)
+    return dialect.weightiest(connection, sight, heavy, frequency, POOL)
 
 
 def _beside(
@@ -218,18 +232,18 @@ def candidate(
 
 def _document_frequency(connection: Connection, dialect: Dialect, sight: Sight, terms: Sequence[str]) -> dict[str, int]:
     queries = {f"query_{number}": dialect.query(sight, [term], every=False) for number, term in enumerate(terms)}
-    rows = execute(connection, _counting, (dialect, len(sight.scope_ids), len(terms)), sight.parameters | queries)
+    shape = (dialect, len(sight.scope_ids), sight.some_expired, len(terms))
+    rows = execute(connection, _counting, shape, sight.parameters | queries)
     return {terms[row.number]: row.entries for row in rows}
 
 
-def _counting(dialect: Dialect, scopes: int, terms: int) -> CompoundSelect[Any]:
-    sight = Sight.of_parameters(scopes)
-    counts = [
-        select(literal(number).label("number"), func.count().label("entries")).select_from(
-            dialect.matching(sight, bindparam(f"query_{number}", type_=Text))
-        )
-        for number in range(terms)
-    ]
+def _counting(dialect: Dialect, scopes: int, some_expired: bool, terms: int) -> CompoundSelect[Any]:
+    sight = Sight.of_parameters(scopes, some_expired=some_expired)
+    counts = []
+    for number in range(terms):
+        matched = dialect.matching(sight, bindparam(f"query_{number}", type_=Text))
+        columns: tuple[Any, ...] = (literal(number).label("number"), func.count().label("entries"))
+        counts.append(sight.narrow(select(*columns).select_from(matched), matched.c.entry_id))
     return union_all(*counts)
 
 

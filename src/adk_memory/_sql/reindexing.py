@@ -10,27 +10,25 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, func, not_, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adk_memory import _analysis
 from adk_memory._sql.dialect import Dialect, Result
 from adk_memory._sql.failures import translated
 from adk_memory._sql.prepared import execute
-from adk_memory._sql.scope import Sight, beyond, count, hold, places, recount
+from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.tables import EntryRow, MetaRow, ScopeRow
+from adk_memory._sql.walking import count_of_all, hold, recount, step
 from adk_memory.errors import SchemaTooNewError
 
 _ANALYSER: Final = "analyser"
 _PROGRESS: Final = "analyser_progress"
-_ENTRIES_PER_BATCH = 500
-_TERMS_PER_BATCH = 50_000
 _REST = 0.5
 """For so much of the time that a batch took, others have the database to themselves.
 
@@ -100,7 +98,7 @@ async def reindex(
     total = 0
     if on_progress is not None:
         async with translated():
-            total = await dialect.run(engine, _count_entries)
+            total = await dialect.run(engine, count_of_all)
     indexed = 0
     while True:
         started = time.monotonic()
@@ -141,20 +139,17 @@ def index_batch(connection: Connection, dialect: Dialect) -> tuple[int, int] | N
         return None  # another process came to the end
     progress = Progress.read(stored)
     _refuse_above(progress.version)
-    walk = places(dialect.order, progress.after).limit(_ENTRIES_PER_BATCH)
-    found = _bounded(connection.execute(walk).all())
-    if not found:
+    found = step(connection, dialect.order, progress.after)
+    if found is None:
         _finish(connection, dialect)
         return None
-    last = tuple(getattr(found[-1], column.key) for column in dialect.order)
     # Until now entries may have been erased or rewritten, and whole scopes too.
-    sight = hold(connection, dialect.among(ScopeRow.id, sorted({row.scope_id for row in found})))
+    sight = hold(connection, dialect.among(ScopeRow.id, sorted({row.scope_id for row in found.rows})))
     if sight:
-        passed = and_(beyond(dialect.order, progress.after), not_(beyond(dialect.order, last)))
-        _index(connection, dialect, sight, passed)
-    progress = Progress(progress.version, progress.done + len(found), last)
+        _index(connection, dialect, sight, found.passed)
+    progress = Progress(progress.version, progress.done + len(found.rows), found.last)
     _note(connection, progress)
-    return len(found), progress.done
+    return len(found.rows), progress.done
 
 
 def _index(connection: Connection, dialect: Dialect, sight: Sight, which: ColumnElement[bool]) -> None:
@@ -174,16 +169,6 @@ def _index(connection: Connection, dialect: Dialect, sight: Sight, which: Column
             deltas[row.scope_id] = held, counted + len(terms) - row.term_count
     recount(connection, term_counts)
     count(connection, deltas)
-
-
-def _count_entries(connection: Connection) -> int:
-    return connection.scalar(select(func.count()).select_from(EntryRow)) or 0
-
-
-def _bounded(found: Sequence[Any]) -> Sequence[Any]:
-    """Return the first of the entries, at least one, that have as many terms as a batch may: texts can be long."""
-    terms = accumulate(row.term_count for row in found)
-    return found[: max(1, sum(total <= _TERMS_PER_BATCH for total in terms))]
 
 
 def _finish(connection: Connection, dialect: Dialect) -> None:

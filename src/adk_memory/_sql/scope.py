@@ -1,11 +1,15 @@
-"""The scoping filter: every statement that reads or erases entries of a SQL backend is built here, and nowhere else."""
+"""The scoping filter: every statement that reads or erases entries of a SQL backend is built here.
+
+What goes through the entries of all users, to look after them, is in `walking`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import copy
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -23,24 +27,25 @@ from sqlalchemy import (
     any_,
     bindparam,
     delete,
+    exists,
     false,
     func,
-    literal,
     or_,
     select,
     true,
-    tuple_,
     update,
 )
+from sqlalchemy.orm import aliased
 
 from adk_memory._scope import Scope
+from adk_memory._sql.columns import UtcDateTime
 from adk_memory._sql.prepared import execute
 from adk_memory._sql.tables import ENTRIES, EmbeddingRow, EntryRow, ScopeRow
 
 GLOBAL_KEY = ""
 """The project key of the global entries; a project id is never empty."""
 
-
+_ANY_MODEL: ColumnElement[bool] = true()
 _SEEN: tuple[Any, ...] = (
     ScopeRow.id,
     ScopeRow.project_key,
@@ -50,12 +55,17 @@ _SEEN: tuple[Any, ...] = (
 )
 
 
+_EXPIRED = aliased(EntryRow)
+
+
 class Sight:
     """The scopes that one call may touch, found once; statements made from it reach no entry outside of them.
 
     ``entry_count`` and ``term_count`` say how many entries with terms were in the scopes then, and of how many terms;
     ``version`` is that of a single scope.
-    ``passing`` is the condition of a filter that narrows the sight, or `None`.
+    ``passing`` is the condition of a filter that narrows the sight, or `None`. ``now`` is the instant by which entries
+    have expired that it does not see; a sight without one, for writing and erasing, sees all. ``some_expired`` says
+    whether there are any.
     """
 
     def __init__(
@@ -66,6 +76,8 @@ class Sight:
         term_count: int = 0,
         version: int = 0,
         passing: ColumnElement[bool] | None = None,
+        now: datetime | None = None,
+        some_expired: bool = False,
     ) -> None:
         self._projects = dict(projects)
         self.scope_ids: list[Any] = sorted(projects)
@@ -73,28 +85,34 @@ class Sight:
         self.term_count = term_count
         self.version = version
         self.passing = passing
+        self.now: Any = now
+        self.some_expired = some_expired
+        self._gone: CTE | None = None
         self._found: ColumnElement[Any] | None = None
         self._range: Callable[[Any], ColumnElement[bool]] | None = None
 
     @classmethod
-    def of_parameters(cls, scopes: int) -> Sight:
-        """Return a sight for statements that are prepared: its scopes are those of `parameters`."""
-        sight = cls({})
+    def of_parameters(cls, scopes: int, *, some_expired: bool = False) -> Sight:
+        """Return a sight for statements that are prepared: its scopes, and its instant, are those of `parameters`."""
+        sight = cls({}, some_expired=some_expired)
+        sight.now = _now()
         sight.scope_ids = [bindparam(name, type_=BigInteger) for name in _scope_parameters(scopes)]
         return sight
 
     @classmethod
     def of_scopes(cls, scopes: CTE) -> Sight:
-        """Return a sight for a statement that finds the scopes itself."""
-        sight = cls({})
+        """Return a sight for a statement that finds the scopes itself; its instant is the parameter ``now``."""
+        sight = cls({}, some_expired=True)
+        sight.now = _now()
         sight._found = any_(func.array(select(scopes.c.id).scalar_subquery()))
         first, last = (select(end(scopes.c.id)).scalar_subquery() for end in (func.min, func.max))
         sight._range = lambda scope_id: scope_id.between(first, last)
+        sight._gone = sight._expired(_EXPIRED.id, _EXPIRED.term_count).cte("expired")
         return sight
 
     @property
-    def parameters(self) -> dict[str, int]:
-        return dict(zip(_scope_parameters(len(self.scope_ids)), self.scope_ids, strict=True))
+    def parameters(self) -> dict[str, Any]:
+        return {**dict(zip(_scope_parameters(len(self.scope_ids)), self.scope_ids, strict=True)), "now": self.now}
 
     def __bool__(self) -> bool:
         return bool(self.scope_ids)
@@ -105,17 +123,27 @@ class Sight:
         narrowed.passing = passing
         return narrowed
 
+    def with_expired(self) -> Sight:
+        """Return this sight with all that it does not see because it has expired."""
+        whole = copy(self)
+        whole.now, whole.some_expired = None, False
+        return whole
+
     def project_id(self, scope_id: int) -> str | None:
         return self._projects[scope_id]
 
     def entries(self, *columns: Any, scope_id: Any = EntryRow.scope_id) -> Select[Any]:
         """Select columns of the entries in sight; ``scope_id`` is the column of their scope, as a planner likes it."""
-        return select(*columns).where(self.within(scope_id), self._passing())
+        return select(*columns).where(self.within(scope_id), self._living(), self._passing())
 
-    def vectors(self, model_id: Any, *columns: Any) -> Select[Any]:
-        """Select columns of the vectors in sight that one model made."""
-        made = select(*columns).where(self.within(EmbeddingRow.scope_id), EmbeddingRow.model_id == model_id)
-        if self._range is not None:
+    def vectors(self, model_id: Any, *columns: Any, scope_id: Any = None) -> Select[Any]:
+        """Select columns of the vectors in sight that one model made.
+
+        ``scope_id`` is the column of their scope in a form that keeps the planner from looking them up by it.
+        """
+        in_scope = self.within(EmbeddingRow.scope_id if scope_id is None else scope_id)
+        made = select(*columns).where(in_scope, EmbeddingRow.model_id == model_id)
+        if self._range is not None and scope_id is None:
             # Says nothing new, but Postgres expects few rows of a range. Where there are few scopes in all it would
             # expect to find half of the table in those that it does not know yet, and read all of it.
             made = made.where(self._range(EmbeddingRow.scope_id))
@@ -127,7 +155,10 @@ class Sight:
         return within
 
     def narrow(self, found: Select[Any], entry_id: Any) -> Select[Any]:
-        """Leave out, where a filter narrows the sight, the rows whose entries do not pass it."""
+        """Leave out the rows whose entries have expired, or do not pass the filter that narrows the sight."""
+        if self.some_expired:
+            gone = self._expired(_EXPIRED.id) if self._gone is None else select(self._gone.c.id)
+            found = found.where(entry_id.not_in(gone))
         if self.passing is None:
             return found
         # Not an IN: Postgres, expecting few entries to pass, would search anew for each of many.
@@ -144,10 +175,14 @@ class Sight:
     def erase_entries(self, condition: ColumnElement[bool]) -> Delete:
         return delete(EntryRow).where(self._in_sight(), condition)
 
-    def erase_vectors(self, condition: ColumnElement[bool]) -> Delete:
-        """Erase the vectors, of all models, of the entries in sight that fulfil the condition."""
+    def erase_vectors(self, condition: ColumnElement[bool], of_model: ColumnElement[bool] = _ANY_MODEL) -> Delete:
+        """Erase the vectors, of all models or some, of the entries in sight that fulfil the condition."""
         erased = self.entries(EntryRow.id).where(condition)
-        return delete(EmbeddingRow).where(self.within(EmbeddingRow.scope_id), EmbeddingRow.entry_id.in_(erased))
+        return self.drop_vectors(and_(of_model, EmbeddingRow.entry_id.in_(erased)))
+
+    def drop_vectors(self, condition: ColumnElement[bool]) -> Delete:
+        """Erase the vectors in sight that fulfil the condition; their entries stay."""
+        return delete(EmbeddingRow).where(self.within(EmbeddingRow.scope_id), condition)
 
     def erase_scopes(self) -> Delete:
         return delete(ScopeRow).where(self.within(ScopeRow.id))
@@ -160,8 +195,27 @@ class Sight:
     def _in_sight(self) -> ColumnElement[bool]:
         return and_(self.within(EntryRow.scope_id), self._passing())
 
+    def expired_counts(self) -> tuple[ColumnElement[int], ColumnElement[int]]:
+        """Return how many entries with terms have expired, and how many terms they have, as columns to select."""
+        gone = self._expired(_EXPIRED.term_count).cte("expired") if self._gone is None else self._gone
+        with_terms = select(func.count()).select_from(gone).where(gone.c.term_count > 0)
+        terms = select(func.coalesce(func.sum(gone.c.term_count), 0)).select_from(gone)
+        return with_terms.scalar_subquery(), terms.scalar_subquery()
+
+    def _living(self) -> ColumnElement[bool]:
+        return true() if self.now is None else lives(self.now)
+
+    def _expired(self, *columns: Any) -> Select[Any]:
+        gone = select(*columns).where(self.within(_EXPIRED.scope_id), _EXPIRED.expires_at <= self.now)
+        return gone if self._range is None else gone.where(self._range(_EXPIRED.scope_id))
+
     def _passing(self) -> ColumnElement[bool]:
         return true() if self.passing is None else self.passing
+
+
+def lives(now: Any) -> ColumnElement[bool]:
+    """Return whether an entry has not expired by then."""
+    return or_(EntryRow.expires_at.is_(None), EntryRow.expires_at > now)
 
 
 def named_entries(named: FromClause, *columns: Any) -> Select[Any]:
@@ -173,24 +227,40 @@ def named_entries(named: FromClause, *columns: Any) -> Select[Any]:
     return select(*columns).join_from(named, EntryRow, and_(EntryRow.scope_id == named.c.scope_id, *same))
 
 
-def look(connection: Connection, scope: Scope, *, lock: bool = False) -> Sight:
+def look(connection: Connection, scope: Scope, now: datetime | None = None, *, lock: bool = False) -> Sight:
     """Find the scopes that ``scope`` names and that exist; with ``lock`` no other writer changes them meanwhile.
 
-    Locks are taken in the order of their ids, so that two callers can't wait for each other.
+    Who reads says what time it is ``now``. Locks are taken in the order of their ids, so that two callers can't wait
+    for each other.
     """
-    shape = (None if scope.projects is None else len(scope.projects), lock)
-    rows = execute(connection, _looking, shape, scope_parameters(scope)).all()
+    shape = (None if scope.projects is None else len(scope.projects), now is not None, lock)
+    rows = execute(connection, _looking, shape, {**scope_parameters(scope), "now": now}).all()
     return Sight(
         {row.id: project_of(row.project_key) for row in rows},
         entry_count=sum(row.entry_count for row in rows),
         term_count=sum(row.term_count for row in rows),
         version=rows[0].version if rows else 0,
+        now=now,
+        some_expired=any(row.some_expired for row in rows),
     )
 
 
-def _looking(projects: int | None, lock: bool) -> Select[Any]:
+def _looking(projects: int | None, reading: bool, lock: bool) -> Select[Any]:
     found = scopes_of_parameters(projects).order_by(ScopeRow.id)
+    gone = exists().where(_EXPIRED.scope_id == ScopeRow.id, _EXPIRED.expires_at <= _now()) if reading else false()
+    found = found.add_columns(gone.label("some_expired"))
     return found.with_for_update() if lock else found
+
+
+def living(connection: Connection, sight: Sight) -> Sight:
+    """Return a sight whose counters leave out what has expired, as the words and the vectors in it do."""
+    if not sight.some_expired:
+        return sight
+    entries, terms = connection.execute(select(*sight.expired_counts())).one()
+    living = copy(sight)
+    living.entry_count -= entries
+    living.term_count -= terms
+    return living
 
 
 def scopes_of_parameters(projects: int | None) -> Select[Any]:
@@ -221,52 +291,6 @@ def claim(connection: Connection, dialect_insert: Any, scope: Scope, project_id:
     )
     row = connection.execute(statement.returning(ScopeRow.id, ScopeRow.version)).one()
     return Sight({row.id: project_id}, version=row.version)
-
-
-def users(connection: Connection, app_name: str, prefix: str, after: str | None, limit: int) -> list[str]:
-    """Return the users of an app that have entries, whose ids begin with ``prefix`` and come after another."""
-    has_entries = select(literal(1)).where(EntryRow.scope_id == ScopeRow.id).correlate(ScopeRow).exists()
-    found = select(ScopeRow.user_id).distinct().where(ScopeRow.app_name == app_name, ScopeRow.user_id >= prefix)
-    if (end := _end_of(prefix)) is not None:
-        found = found.where(ScopeRow.user_id < end)
-    if after is not None:
-        found = found.where(ScopeRow.user_id > after)
-    return list(connection.scalars(found.where(has_entries).order_by(ScopeRow.user_id).limit(limit)))
-
-
-def _end_of(prefix: str) -> str | None:
-    """Return the first text that comes after all that begin with ``prefix``; `None` where there is none."""
-    prefix = prefix.rstrip("\U0010ffff")
-    if not prefix:
-        return None
-    following = chr(ord(prefix[-1]) + 1)
-    return prefix[:-1] + ("\ue000" if following == "\ud800" else following)  # in between there are no characters
-
-
-def hold(connection: Connection, which: ColumnElement[bool]) -> Sight:
-    """Lock the scopes, of any user, that fulfil a condition, in the order of `look`."""
-    found = select(ScopeRow.id, ScopeRow.project_key).where(which).order_by(ScopeRow.id).with_for_update()
-    return Sight({row.id: project_of(row.project_key) for row in connection.execute(found)})
-
-
-def places(order: Sequence[Any], after: Sequence[int]) -> Select[Any]:
-    """Select where entries are and how many terms they have, of every user: to walk through all, in some order."""
-    columns: tuple[Any, ...] = (EntryRow.scope_id, EntryRow.id, EntryRow.term_count)
-    return select(*columns).where(beyond(order, after)).order_by(*order)
-
-
-def beyond(order: Sequence[Any], place: Sequence[int]) -> ColumnElement[bool]:
-    """Return whether an entry comes later in the order of these columns than those values of them."""
-    later: ColumnElement[bool] = tuple_(*order) > tuple_(*(literal(value, BigInteger) for value in place))
-    return later
-
-
-def recount(connection: Connection, term_counts: Mapping[tuple[int, int], int]) -> None:
-    """Note how many terms entries have, which are named by the ids of their scope, locked by the caller, and row."""
-    this = (EntryRow.scope_id == bindparam("scope"), EntryRow.id == bindparam("row_id"))
-    rows = [{"scope": scope_id, "row_id": row_id, "terms": terms} for (scope_id, row_id), terms in term_counts.items()]
-    if rows:
-        connection.execute(update(ENTRIES).where(*this).values(term_count=bindparam("terms")), rows)
 
 
 def count(connection: Connection, deltas: Mapping[int, tuple[int, int]]) -> None:
@@ -301,6 +325,10 @@ def new_scope(scope: Scope, project_id: str | None) -> dict[str, str | int]:
 def fingerprint(scope: Scope, project_id: str | None) -> str:
     identity = json.dumps([scope.app_name, scope.user_id, project_id])
     return hashlib.sha256(identity.encode()).hexdigest()
+
+
+def _now() -> Any:
+    return bindparam("now", type_=UtcDateTime)
 
 
 def _scope_parameters(scopes: int) -> list[str]:

@@ -4,40 +4,49 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import AsyncGenerator, Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Final, Literal
 
 from sqlalchemy import ColumnElement, Connection, select, true
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adk_memory import _analysis, migrate
+from adk_memory import _analysis, _clock, migrate
 from adk_memory._asking import ask
+from adk_memory._expiry import Lifetime
 from adk_memory._paging import Place, cursor, place_of
 from adk_memory._records import session_records, single_record
 from adk_memory._scope import Scope
+from adk_memory._sessions import SessionEntries
+from adk_memory._sql.backlog import Backlog
 from adk_memory._sql.bulk import batch_of
 from adk_memory._sql.database import Database
 from adk_memory._sql.dialect import Dialect, chunks
-from adk_memory._sql.erasing import entries_with_every_word, erase, erase_some
+from adk_memory._sql.erasing import entries_with_every_word, erase, erase_some, would_erase
+from adk_memory._sql.failures import translated
 from adk_memory._sql.filtering import condition
-from adk_memory._sql.listing import entries_in_sight, newest_first
+from adk_memory._sql.listing import entries_in_sight, newest_first, next_arrivals
+from adk_memory._sql.proof import evidence, remainders
+from adk_memory._sql.purging import purge
 from adk_memory._sql.recall import recall
 from adk_memory._sql.reindexing import reindex, reindex_outdated
-from adk_memory._sql.scope import GLOBAL_KEY, look, users
+from adk_memory._sql.scope import GLOBAL_KEY, look
 from adk_memory._sql.storing import Storage
 from adk_memory._sql.tables import EntryRow
+from adk_memory._sql.users import users
 from adk_memory._sql.writing import Batch
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
-    MAX_LIMIT,
+    validate_flag,
     validate_id,
     validate_limit,
     validate_project_id,
     validate_query,
-    validate_users,
 )
-from adk_memory.embedding import Embedder, EmbeddingProvider
+from adk_memory.embedding import Embedder, EmbeddingProvider, OnEmbeddingError
+from adk_memory.erasure import Erasure, ErasureProof, ScrubReport
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
@@ -51,14 +60,16 @@ from adk_memory.types import (
     Page,
     SearchRequest,
     SearchResponse,
-    SessionEntries,
 )
+
+_EXPORTED_AT_ONCE: Final = 1_000
 
 
 class SqlMemoryService(MemoryService):
     """Keeps entries in a SQL database; what is special about one is its dialect's business."""
 
     supports_project_scoping = True
+    supports_expiry = True
 
     def __init__(
         self,
@@ -68,12 +79,16 @@ class SqlMemoryService(MemoryService):
         owns_engine: bool,
         embedder: EmbeddingProvider | None,
         reranker: Reranker | None,
+        on_embedding_error: OnEmbeddingError,
+        default_ttl: timedelta | None,
     ) -> None:
         self._dialect = dialect
-        self._embedder = None if embedder is None else Embedder(embedder)
+        self._embedder = Embedder.of(embedder, on_embedding_error)
         self._database = Database(engine, dialect, self._embedder, owns_engine=owns_engine)
         self._storage = Storage(self._database, self._embedder)
+        self._backlog = Backlog(self._database, self._embedder)
         self._reranking = Reranking(reranker)
+        self._lifetime = Lifetime(default_ttl)
 
     async def close(self) -> None:
         await self._database.close()
@@ -98,9 +113,23 @@ class SqlMemoryService(MemoryService):
     async def list_users(
         self, app_name: str, *, prefix: str = "", after: str | None = None, limit: int | None = None
     ) -> list[str]:
-        validate_users(app_name, prefix, after)
-        limit = validate_limit(limit, MAX_LIMIT)
-        return await self._database.run(lambda connection: users(connection, app_name, prefix, after, limit))
+        return await self._database.run(users(app_name, prefix, after, limit, _clock.now()))
+
+    async def embed_pending(
+        self, *, on_progress: Callable[[int, int], None] | None = None, limit: int | None = None
+    ) -> int:
+        return await self._backlog.embed(on_progress, limit)
+
+    async def drop_model(self, model: str, *, on_progress: Callable[[int], None] | None = None) -> int:
+        return await self._backlog.drop(model, on_progress)
+
+    async def purge_expired(self, *, on_progress: Callable[[int], None] | None = None) -> Erasure:
+        return await purge(self._database, _clock.now(), on_progress)
+
+    async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
+        engine = await self._database.ready()
+        async with translated():
+            return await self._dialect.scrub(engine, on_progress)
 
     async def health_check(self) -> HealthReport:
         self._database.look_again()
@@ -111,6 +140,7 @@ class SqlMemoryService(MemoryService):
             schema_version=migrate.HEAD,
             embedding_model=model,
             index_outdated=self._database.index_outdated,
+            pending=await self._backlog.count(),
         )
 
     async def add_session(
@@ -125,9 +155,11 @@ class SqlMemoryService(MemoryService):
     ) -> list[str]:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         validate_id("session_id", session_id)
-        ids, records = session_records(entries, session_id, project_id, existing)
+        ids, records = session_records(entries, session_id, project_id, existing, embedder=self._embedder)
         if records or existing == "replace":
-            await self._storage.store([Batch(scope, project_id, session_id, records, existing)])
+            now = _clock.now()
+            records = self._lifetime.dated(records, now)
+            await self._storage.store([Batch(scope, project_id, session_id, records, existing, now)])
         return ids
 
     async def add_entry(
@@ -140,12 +172,15 @@ class SqlMemoryService(MemoryService):
         existing: Literal["update", "keep"] = "update",
     ) -> str:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
-        record = single_record(entry, existing)
-        await self._storage.store([Batch(scope, project_id, GLOBAL_KEY, [record], existing)])
+        record = single_record(entry, existing, self._embedder)
+        now = _clock.now()
+        records = self._lifetime.dated([record], now)
+        await self._storage.store([Batch(scope, project_id, GLOBAL_KEY, records, existing, now)])
         return record.id
 
     async def _add_batch(self, items: Sequence[SessionEntries], existing: Literal["update", "keep"]) -> None:
-        await self._storage.store([batch_of(item, existing) for item in items])
+        now = _clock.now()
+        await self._storage.store([batch_of(item, existing, self._lifetime, now, self._embedder) for item in items])
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         return await self._reranking.search(request, self._search)
@@ -159,9 +194,10 @@ class SqlMemoryService(MemoryService):
         def work(connection: Connection) -> SearchResponse:
             model_id = self._database.known_model(connection)
             return recall(
-                connection, self._dialect, scope, question, model_id, passing=passing, explain=request.explain
+                connection, self._dialect, scope, question, model_id, now=now, passing=passing, explain=request.explain
             )
 
+        now = _clock.now()
         passing = self._condition(request.filter)
         response = await self._database.run(work)
         return response.model_copy(update={"partial": True}) if partial else response
@@ -182,7 +218,8 @@ class SqlMemoryService(MemoryService):
         filter: Filter | None = None,
     ) -> list[Memory]:
         scope = Scope.reading(app_name, user_id, project_id)
-        return await self._latest(scope, self._condition(validate_filter(filter)), validate_limit(limit))
+        limit, filter = validate_limit(limit), validate_filter(filter)
+        return await self._latest(scope, self._condition(filter), limit)
 
     async def list_page(
         self,
@@ -197,17 +234,34 @@ class SqlMemoryService(MemoryService):
     ) -> Page:
         scope = Scope.reading(app_name, user_id, project_id)
         limit, filter = validate_limit(limit, DEFAULT_PAGE), validate_filter(filter)
+        validate_flag("with_total", with_total)
         place = place_of(after, scope, filter)
         passing = self._condition(filter)
+        now = _clock.now()
 
         def work(connection: Connection) -> tuple[list[Memory], Place | None, int | None]:
-            sight = look(connection, scope).narrowed(passing)
+            sight = look(connection, scope, now).narrowed(passing)
             total = entries_in_sight(connection, sight) if with_total else None
             return *newest_first(connection, sight, limit, place), total
 
         memories, end, total = await self._database.run(work)
         following = None if end is None else cursor(end, scope, filter)
         return Page(memories=tuple(memories), next=following, total=total)
+
+    async def export_user(self, app_name: str, user_id: str) -> AsyncGenerator[Memory]:
+        scope = Scope.reading(app_name, user_id, ALL_PROJECTS)
+        last = 0
+
+        def work(connection: Connection) -> tuple[list[Memory], int]:
+            sight = look(connection, scope, _clock.now())
+            return next_arrivals(connection, self._dialect, sight, last, _EXPORTED_AT_ONCE)
+
+        while True:
+            memories, last = await self._database.run(work)
+            for found in memories:
+                yield found
+            if not memories:
+                return
 
     async def delete(
         self,
@@ -216,22 +270,25 @@ class SqlMemoryService(MemoryService):
         entry_id: str,
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
-    ) -> int:
+    ) -> Erasure:
         validate_id("entry_id", entry_id)
         return await self._erase(Scope.erasing(app_name, user_id, project_id), EntryRow.entry_key == entry_id)
 
     async def delete_entries(
         self, app_name: str, user_id: str, query: str, *, project_id: str | None = None, dry_run: bool = False
-    ) -> int:
+    ) -> Erasure:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         words = _analysis.required_words(validate_query(query))
+        validate_flag("dry_run", dry_run)
+        now = _clock.now()
 
-        def work(connection: Connection) -> int:
-            sight = look(connection, scope, lock=not dry_run)
+        def work(connection: Connection) -> Erasure:
+            sight = look(connection, scope, now, lock=not dry_run)
             row_ids = entries_with_every_word(connection, self._dialect, sight, words)
-            for ids in () if dry_run else chunks(row_ids):
-                erase(connection, self._dialect, sight, self._dialect.among(EntryRow.id, ids))
-            return len(row_ids)
+            those = [self._dialect.among(EntryRow.id, ids) for ids in chunks(row_ids)]
+            if dry_run:
+                return Erasure.of(would_erase(connection, sight, which) for which in those)
+            return Erasure.of(erase(connection, self._dialect, sight, which) for which in those)
 
         return await (self._database.run(work) if dry_run else self._database.transact(work))
 
@@ -242,40 +299,52 @@ class SqlMemoryService(MemoryService):
         session_id: str,
         *,
         project_id: str | AllProjects | None = ALL_PROJECTS,
-    ) -> int:
+    ) -> Erasure:
         validate_id("session_id", session_id)
         return await self._erase(Scope.erasing(app_name, user_id, project_id), EntryRow.session_key == session_id)
 
-    async def delete_project(self, app_name: str, user_id: str, project_id: str) -> int:
+    async def delete_project(self, app_name: str, user_id: str, project_id: str) -> Erasure:
         scope = Scope.erasing(app_name, user_id, validate_id("project_id", project_id))
         return await self._erase(scope, true(), scopes_too=True)
 
-    async def delete_user(self, app_name: str, user_id: str) -> int:
+    async def delete_user(self, app_name: str, user_id: str) -> Erasure:
         return await self._erase(Scope.erasing(app_name, user_id, ALL_PROJECTS), true(), scopes_too=True)
 
-    async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
-        def work(connection: Connection) -> list[Memory]:
-            memories, _ = newest_first(connection, look(connection, scope).narrowed(passing), limit)
-            return memories
+    async def erase_user(
+        self, app_name: str, user_id: str, *, on_progress: Callable[[int, int], None] | None = None
+    ) -> ErasureProof:
+        scope = Scope.erasing(app_name, user_id, ALL_PROJECTS)
+        before = await self._database.run(partial(evidence, dialect=self._dialect, scope=scope))
+        erased = await self.delete_user(app_name, user_id)
+        report = await self.scrub(on_progress=on_progress)
+        found = await self._database.run(partial(remainders, dialect=self._dialect, scope=scope, before=before.sight))
+        async with translated():
+            found |= await self._dialect.file_remainders(await self._database.ready(), before.traces)
+        return ErasureProof(erased, report, found)
 
-        return await self._database.run(work)
+    async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
+        now = _clock.now()
+        return await self._database.run(
+            lambda connection: newest_first(connection, look(connection, scope, now).narrowed(passing), limit)[0]
+        )
 
     def _condition(self, filter: Filter | None) -> ColumnElement[bool] | None:
         return None if filter is None else condition(filter, self._dialect)
 
-    async def _erase(self, scope: Scope, which: ColumnElement[bool], *, scopes_too: bool = False) -> int:
-        def work(connection: Connection) -> tuple[int, bool]:
+    async def _erase(self, scope: Scope, which: ColumnElement[bool], *, scopes_too: bool = False) -> Erasure:
+        def work(connection: Connection) -> tuple[Erasure, bool]:
             sight = look(connection, scope, lock=True)
             erased, all_of_them = erase_some(connection, self._dialect, sight, which)
             if scopes_too and all_of_them:
-                connection.execute(sight.erase_scopes())
+                scopes = connection.execute(sight.erase_scopes()).rowcount
+                erased = Erasure.of((erased, Erasure(scopes=scopes)))
             return erased, all_of_them
 
-        erased = 0
+        erased: list[Erasure] = []
         while True:
             started = time.monotonic()
             some, all_of_them = await self._database.transact(work)
-            erased += some
+            erased.append(some)
             if all_of_them:
-                return erased
+                return Erasure.of(erased)
             await asyncio.sleep(time.monotonic() - started)  # others, who wait for the lock, have their turn

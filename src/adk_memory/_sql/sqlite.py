@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, cast
 
 from sqlalchemy import (
@@ -15,14 +16,13 @@ from sqlalchemy import (
     FromClause,
     Insert,
     Integer,
-    LargeBinary,
     Select,
     Subquery,
     Text,
-    bindparam,
     column,
     delete,
     event,
+    exc,
     func,
     insert,
     literal_column,
@@ -36,15 +36,20 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from adk_memory._ranking import Question, Vector
 from adk_memory._scope import Scope
+from adk_memory._sql import sqlite_proof
 from adk_memory._sql.dialect import Addition, Found, Result, deltas
 from adk_memory._sql.hop import in_one_hop
 from adk_memory._sql.metadata import SQLITE_FUNCTION, sqlite_condition, sqlite_holds
 from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.sqlite_find import find, weightiest
+from adk_memory._sql.sqlite_scrub import scrub
 from adk_memory._sql.tables import ENTRIES, SEARCH_TABLE, TERM_TABLE, EmbeddingRow, EntryRow, entry_fields
+from adk_memory._sql.traces import Traces
 from adk_memory._sql.urls import sqlite_url
-from adk_memory.embedding import EmbeddingProvider
+from adk_memory._sql.walking import everyones
+from adk_memory.embedding import EmbeddingProvider, OnEmbeddingError
+from adk_memory.erasure import ScrubReport
 from adk_memory.filters import Metadata
 from adk_memory.reranking import Reranker
 
@@ -64,11 +69,15 @@ _NEW_INDEX = (
     f"""CREATE VIRTUAL TABLE {SEARCH_TABLE} USING fts5(terms, tokenize="ascii tokenchars '_'")""",
     f"CREATE VIRTUAL TABLE {TERM_TABLE} USING fts5vocab('{SEARCH_TABLE}', 'instance')",
 )
+# With rank 1 its words are compared with its content; without, an index that is out of step may go unnoticed.
+_CHECK_INDEX = f"INSERT INTO {SEARCH_TABLE} ({SEARCH_TABLE}, rank) VALUES ('integrity-check', 1)"  # noqa: S608
 _LAST_ENTRY = text("SELECT seq FROM sqlite_sequence WHERE name = 'adk_memory_entry'")
 
 
 class SqliteMemoryService(SqlMemoryService):
     """Keeps entries in a SQLite file, searched through FTS5; ``sqlite://`` is a private database in memory."""
+
+    backend_name = "sqlite"
 
     def __init__(
         self,
@@ -76,10 +85,15 @@ class SqliteMemoryService(SqlMemoryService):
         *,
         embedder: EmbeddingProvider | None = None,
         reranker: Reranker | None = None,
+        on_embedding_error: OnEmbeddingError = "raise",
+        default_ttl: timedelta | None = None,
     ) -> None:
         ours = isinstance(url_or_engine, str)
         engine = open_engine(url_or_engine) if isinstance(url_or_engine, str) else url_or_engine
-        super().__init__(engine, SqliteDialect(), owns_engine=ours, embedder=embedder, reranker=reranker)
+        super().__init__(
+            engine, SqliteDialect(), owns_engine=ours, embedder=embedder, reranker=reranker,
+            on_embedding_error=on_embedding_error, default_ttl=default_ttl,
+        )  # fmt: skip
 
 
 def open_engine(url: str) -> AsyncEngine:
@@ -118,16 +132,35 @@ class SqliteDialect:
         return hash(SqliteDialect)
 
     async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
-        return await in_one_hop(engine, "BEGIN", work, set_up=_set_up)
+        return await self._hop(engine, "BEGIN", work)
 
     async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
         # A transaction that first reads and then writes fails at once, without waiting, if another one wrote
         # in between; so the write lock is taken at the start.
-        return await in_one_hop(engine, "BEGIN IMMEDIATE", work, set_up=_set_up)
+        return await self._hop(engine, "BEGIN IMMEDIATE", work)
+
+    async def scrub(self, engine: AsyncEngine, on_progress: Callable[[int, int], None] | None) -> ScrubReport:
+        return await scrub(partial(self._hop, engine), on_progress)
+
+    def traces(self, connection: Connection, sight: Sight) -> Traces:
+        return sqlite_proof.traces(connection, sight)
+
+    def index_remainders(self, connection: Connection, sight: Sight) -> dict[str, int]:
+        return sqlite_proof.index_remainders(connection, sight)
+
+    async def file_remainders(self, engine: AsyncEngine, traces: Traces) -> dict[str, int]:
+        return await sqlite_proof.file_remainders(partial(self._hop, engine), traces)
+
+    async def _hop(self, engine: AsyncEngine, begin: str | None, work: Callable[[Connection], Result]) -> Result:
+        return await in_one_hop(engine, begin, work, set_up=_set_up)
 
     @property
     def scope_of_entries_by_id(self) -> ColumnElement[int]:
         return EntryRow.scope_id + 0  # a mere check, or it would walk through all entries of the scope
+
+    @property
+    def arrival_in_scope(self) -> ColumnElement[int]:
+        return EntryRow.id + 0  # or it would walk through the entries of all users, which are in this order
 
     def among(self, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
         among: ColumnElement[bool] = column.in_(values)
@@ -191,9 +224,10 @@ class SqliteDialect:
         scope: Scope,
         question: Question,
         model_id: int | None,
+        now: datetime,
         passing: ColumnElement[bool] | None,
     ) -> Found:
-        return find(connection, self, scope, question, model_id, passing)
+        return find(connection, self, scope, question, model_id, now, passing)
 
     def insert(self, row: type[Any]) -> sqlite.Insert:
         return sqlite.insert(row)
@@ -234,33 +268,54 @@ class SqliteDialect:
     ) -> Select[Any]:
         return weightiest(connection, self, sight, weights, frequency, limit)
 
-    def with_terms(self, entries: Select[Any]) -> Select[Any]:
-        return entries.add_columns(_search.c.terms).join(_search, _search.c.rowid == EntryRow.id)
+    def with_terms(self, entries: Select[Any], *, outer: bool = False) -> Select[Any]:
+        return entries.add_columns(_search.c.terms).join(_search, _search.c.rowid == EntryRow.id, isouter=outer)
 
     def read_terms(self, stored: str, scope_id: int) -> list[str]:
         prefix = f"{scope_id}_"
         return stored[len(prefix) :].split(f" {prefix}")
 
+    def stray_index_entries(self) -> Select[Any]:
+        its_entry = everyones(EntryRow.id).where(EntryRow.id == _search.c.rowid)
+        return select(func.count()).select_from(_search).where(~its_entry.exists())
+
+    @property
+    def own_checks(self) -> Sequence[Callable[[Connection], int]]:
+        return (_damage_of_index, _damage_of_file)
+
     def check_vectors(self, connection: Connection) -> None:
         """Every SQLite can hold vectors."""
 
-    def vector_insert(self, scope_id: int, model_id: int) -> Insert:
-        return insert(EmbeddingRow).values(
-            scope_id=scope_id,
-            model_id=model_id,
-            entry_id=bindparam("entry"),
-            vector=bindparam("blob", type_=LargeBinary),
-        )
+    def add_vectors(self, connection: Connection, model_id: int, vectors: Sequence[tuple[int, int, Vector]]) -> None:
+        rows = [
+            {"scope_id": scope_id, "model_id": model_id, "entry_id": entry_id, "vector": _blob(vector)}
+            for scope_id, entry_id, vector in vectors
+        ]
+        connection.execute(insert(EmbeddingRow), rows)
+
+    async def drop_vector_index(self, engine: AsyncEngine, model: str) -> None:
+        """There is none."""
 
     async def tend(self, engine: AsyncEngine, model_id: int) -> None:
         """Searches are exact, and there is nothing to prepare for them."""
 
-    def vector_parameters(self, model_id: int, entry_id: int, vector: Vector) -> Mapping[str, object]:
-        return {"entry": entry_id, "blob": _blob(vector)}
-
 
 def _blob(vector: Vector) -> bytes:
     return vector.astype("<f2").tobytes()
+
+
+def _damage_of_index(connection: Connection) -> int:
+    try:
+        connection.exec_driver_sql(_CHECK_INDEX)
+    except exc.DatabaseError as error:
+        if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
+            return 1
+        raise
+    return 0
+
+
+def _damage_of_file(connection: Connection) -> int:
+    return sum(line != "ok" for line in connection.exec_driver_sql("PRAGMA integrity_check").scalars())
 
 
 def _set_up(connection: sqlite3.Connection) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from adk_memory._scope import Scope
 from adk_memory._sql.dialect import POOL, Dialect, Found
 from adk_memory._sql.prepared import execute, tuples
 from adk_memory._sql.recall import CANDIDATE_COLUMNS, candidate, candidates_in, those
-from adk_memory._sql.scope import Sight, look
+from adk_memory._sql.scope import Sight, living, look
 from adk_memory._sql.tables import TERM_TABLE, EmbeddingRow, EntryRow
 
 _VECTORS_AT_A_TIME = 256  # what a processor keeps at hand: of 2,048, each took three times as long
@@ -42,10 +43,11 @@ def find(
     scope: Scope,
     question: Question,
     model_id: int | None,
+    now: datetime,
     passing: ColumnElement[bool] | None,
 ) -> Found:
     """Look up what answers a question."""
-    sight = look(connection, scope)
+    sight = living(connection, look(connection, scope, now))
     matches: Mapping[int, Candidate] | None = {}
     if sight and question.mode != "vector":
         matches = _matches(connection, dialect, sight, question, passing)
@@ -55,7 +57,8 @@ def find(
     if sight and question.vector is not None and model_id is not None:
         similar, vectors = _nearest(connection, sight, model_id, question.vector, question.nearest, passing)
         unseen = sorted(similar.keys() - (matches or {}).keys())
-        statement = sight.entries(*CANDIDATE_COLUMNS, scope_id=dialect.scope_of_entries_by_id)
+        # None of these has expired, and this statement is not a prepared one.
+        statement = sight.with_expired().entries(*CANDIDATE_COLUMNS, scope_id=dialect.scope_of_entries_by_id)
         statement = statement.where(dialect.among(EntryRow.id, unseen))
         near = {row.id: candidate(*row) for row in connection.execute(statement)} if unseen else {}
     return Found(sight, matches, similar, near, vectors, {})
@@ -67,15 +70,19 @@ def _matches(
     """Return the entries that hold any of the words, `None` where there are more than `POOL`."""
     values = {**sight.parameters, "query": dialect.query(sight, question.terms, every=False)}
     scopes = len(sight.scope_ids)
-    if sight.entry_count > POOL and execute(connection, _matched_number, (dialect, scopes), values).scalar_one() > POOL:
-        return None
+    if sight.entry_count > POOL:
+        number = execute(connection, _matched_number, (dialect, scopes, sight.some_expired), values).scalar_one()
+        if number > POOL:
+            return None
     rows = execute(connection, _matched, (dialect, scopes, passing), values, reused=passing is None)
     return candidates_in(dialect, rows)
 
 
-def _matched_number(dialect: Dialect, scopes: int) -> Select[Any]:
-    matched = dialect.matching(Sight.of_parameters(scopes), bindparam("query", type_=Text))
-    return select(func.count()).select_from(select(matched).limit(POOL + 1).subquery())
+def _matched_number(dialect: Dialect, scopes: int, some_expired: bool) -> Select[Any]:
+    sight = Sight.of_parameters(scopes, some_expired=some_expired)
+    matched = dialect.matching(sight, bindparam("query", type_=Text))
+    found = sight.narrow(select(matched), matched.c.entry_id).limit(POOL + 1)
+    return select(func.count()).select_from(found.subquery())
 
 
 def _matched(dialect: Dialect, scopes: int, passing: ColumnElement[bool] | None) -> Select[Any]:
@@ -93,7 +100,7 @@ def _nearest(
     passing: ColumnElement[bool] | None,
 ) -> tuple[dict[int, float], int]:
     """Return the cosines of the entries nearest to ``vector``, ties beyond ``count`` too; how many have a vector."""
-    shape, values = (len(sight.scope_ids), passing), {**sight.parameters, "model": model_id}
+    shape, values = (len(sight.scope_ids), sight.some_expired, passing), {**sight.parameters, "model": model_id}
     rows = tuples(execute(connection, _vectors, shape, values, reused=passing is None))
     entry_ids = [entry_id for entry_id, _ in rows]
     scores = []
@@ -110,8 +117,8 @@ def _nearest(
     return {entry_ids[i]: float(every_score[i]) for i in found}, vectors
 
 
-def _vectors(scopes: int, passing: ColumnElement[bool] | None) -> Select[Any]:
-    sight = Sight.of_parameters(scopes).narrowed(passing)
+def _vectors(scopes: int, some_expired: bool, passing: ColumnElement[bool] | None) -> Select[Any]:
+    sight = Sight.of_parameters(scopes, some_expired=some_expired).narrowed(passing)
     return sight.vectors(bindparam("model", type_=Integer), EmbeddingRow.entry_id, EmbeddingRow.vector)
 
 
@@ -146,7 +153,7 @@ def weightiest(
         by_weightier += frequency[term]
     entry_ids, places = np.unique(np.concatenate(found), return_inverse=True)
     totals = np.bincount(places, np.concatenate(weighed))
-    if sight.passing is not None:
+    if sight.passing is not None or sight.some_expired:
         those = _given(entry_ids)
         passing = connection.scalars(sight.narrow(those, those.selected_columns[0])).all()
         totals[~np.isin(entry_ids, passing)] = -1

@@ -22,6 +22,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.dialects.postgresql import BIT
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -35,6 +36,7 @@ TERM_TABLE: Final = "adk_memory_search_term"
 ONLY_ON_POSTGRES: Final = "only_on_postgres"
 """What the columns are marked with that SQLite's tables lack."""
 _ON_POSTGRES = {ONLY_ON_POSTGRES: True}
+_EXPIRES = text("expires_at IS NOT NULL")
 
 
 class Base(DeclarativeBase):
@@ -93,11 +95,14 @@ class EntryRow(Base):
     metadata_: Mapped[str] = mapped_column("metadata", JsonText)
     term_count: Mapped[int] = mapped_column(Integer)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    # From then on it is only there to be purged.
+    expires_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     __table_args__ = (
         UniqueConstraint("scope_id", "entry_key", "session_key"),
         Index(None, "scope_id", "session_key", "position"),
         Index(None, "scope_id", "timestamp", "id"),
+        Index(None, "scope_id", "expires_at", sqlite_where=_EXPIRES, postgresql_where=_EXPIRES),
         {"sqlite_autoincrement": True},
     )
 
@@ -115,6 +120,7 @@ def entry_fields(record: Record, terms: Sequence[str]) -> dict[str, Any]:
         "text": record.text,
         "metadata": record.metadata,
         "term_count": len(terms),
+        "expires_at": record.expires_at,
     }
 
 
@@ -133,7 +139,11 @@ class EmbeddingModelRow(Base):
 
 
 class EmbeddingRow(Base):
-    """The vector of one entry by one model."""
+    """The vector of one entry by one model.
+
+    Where a model has none for an entry, a row says so whose ``model_id`` is the model's number below zero: no search
+    sees it, but who looks for entries without a vector does, and it goes as vectors go.
+    """
 
     __tablename__ = "adk_memory_embedding"
 

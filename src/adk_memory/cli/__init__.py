@@ -9,10 +9,14 @@ from collections.abc import Sequence
 
 from adk_memory.cli._command import Command, UsageError, parse
 from adk_memory.cli._demo import DEMO
+from adk_memory.cli._embed import EMBED
+from adk_memory.cli._erasure import ERASE_USER, SCRUB
 from adk_memory.cli._index import INDEX
+from adk_memory.cli._keeping import EXPORT, IMPORT, PURGE
 from adk_memory.cli._memories import ADD, DELETE, RECENT, SEARCH
 from adk_memory.cli._output import complain, one_line, without_passwords
 from adk_memory.cli._schema import CHECK, CURRENT, REINDEX, UPGRADE
+from adk_memory.cli._serve import SERVE_MCP
 from adk_memory.errors import (
     AdkMemoryError,
     SchemaMissingError,
@@ -21,7 +25,10 @@ from adk_memory.errors import (
     StorageUnavailableError,
 )
 
-COMMANDS: tuple[Command, ...] = (DEMO, UPGRADE, CURRENT, CHECK, REINDEX, ADD, SEARCH, RECENT, DELETE, INDEX)
+COMMANDS: tuple[Command, ...] = (
+    DEMO, UPGRADE, CURRENT, CHECK, REINDEX, EMBED, PURGE, SCRUB, ADD, SEARCH, RECENT, DELETE, ERASE_USER, EXPORT,
+    IMPORT, INDEX, SERVE_MCP,
+)  # fmt: skip
 
 _EXIT_CODES = (
     (UsageError, 2),

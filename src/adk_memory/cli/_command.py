@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 import shutil
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -13,9 +14,13 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 from urllib.parse import quote
 
-from adk_memory._open import open_memory
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from adk_memory import migrate
+from adk_memory._open import open_engine, open_memory
 from adk_memory._sql.urls import backend_of, sqlite_url
 from adk_memory.cli._output import one_line, without_passwords
+from adk_memory.embedding import EmbeddingProvider
 from adk_memory.errors import ConfigurationError, SchemaMissingError
 from adk_memory.service import MemoryService
 
@@ -104,16 +109,33 @@ def add_database(parser: argparse.ArgumentParser, *, positional: bool = False) -
     """Declare ``--url`` and ``--json``, and where it is ``positional`` also a plain URL."""
     if positional:
         parser.add_argument("database", nargs="?", metavar="URL", help=f"the database (default: {URL_VARIABLE})")
-    parser.add_argument(
-        "--url", help="the same, as an option" if positional else f"the database (default: {URL_VARIABLE})"
-    )
+        parser.add_argument("--url", help="the same, as an option")
+    else:
+        add_url(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")
+
+
+def add_url(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--url``."""
+    parser.add_argument("--url", help=f"the database (default: {URL_VARIABLE})")
 
 
 def add_owner(parser: argparse.ArgumentParser) -> None:
     """Declare ``--app`` and ``--user``: whose memory it is."""
     parser.add_argument("--app", required=True, metavar="NAME", help="the application that remembers")
     parser.add_argument("--user", required=True, metavar="ID", help="the user whose memory it is")
+
+
+def confirmed(question: Callable[[], str]) -> bool:
+    """Ask at the terminal; to put the question may need a look into the database.
+
+    Raises:
+        UsageError: there is no terminal.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("nothing was erased: without a terminal to ask at, pass --yes")
+    print(one_line(f"{question()} [y/N]"), end=" ", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def database_url(args: argparse.Namespace) -> str:
@@ -138,17 +160,43 @@ def shown_url(url: str) -> str:
     return one_line(url if backend_of(url) == "sqlite" else without_passwords(url))
 
 
-def call(url: str, operation: Callable[[MemoryService], Awaitable[Result]], *, create: bool = False) -> Result:
+def call(
+    url: str,
+    operation: Callable[[MemoryService], Awaitable[Result]],
+    *,
+    create: bool = False,
+    embedder: EmbeddingProvider | None = None,
+) -> Result:
     """Open the database, run ``operation`` with its service, close it, and return what came out."""
 
     async def run() -> Result:
-        async with open_database(url, create=create) as service:
+        async with open_database(url, create=create, embedder=embedder) as service:
             return await operation(service)
 
     return asyncio.run(run())
 
 
-def open_database(url: str, *, create: bool = False) -> MemoryService:
+def call_on_engine(args: argparse.Namespace, operation: Callable[[AsyncEngine], Awaitable[Result]]) -> Result:
+    """Run ``operation`` with an engine for the database that the arguments name, and return what came out.
+
+    Raises:
+        SchemaError: a Postgres database has not the tables that this version needs.
+    """
+    url = database_url(args)
+
+    async def run() -> Result:
+        engine = open_engine(url)
+        try:
+            if engine.dialect.name == "postgresql":
+                await migrate.require_head(engine)
+            return await operation(engine)
+        finally:
+            await engine.dispose()
+
+    return asyncio.run(run())
+
+
+def open_database(url: str, *, create: bool = False, embedder: EmbeddingProvider | None = None) -> MemoryService:
     """Return the service of a database that outlives this process; a file has to be there, unless ``create``.
 
     Raises:
@@ -162,4 +210,4 @@ def open_database(url: str, *, create: bool = False) -> MemoryService:
     # SQLite would make an empty file of a mistyped path.
     if path is not None and not create and not path.startswith("file:") and not Path(path).exists():
         raise SchemaMissingError(f"there is no file {path}; adk-memory upgrade makes it")
-    return open_memory(url)
+    return open_memory(url, embedder=embedder)

@@ -178,7 +178,7 @@ class _Demo:
 def _sessions() -> list[_Session]:
     folder = files("adk_memory.cli") / "demo"
     return [
-        _Session(name, project_id, read_conversation((folder / f"{name}.jsonl").read_bytes()))
+        _Session(name, project_id, read_conversation((folder / f"{name}.jsonl").read_bytes(), name, project_id))
         for name, project_id in _PLACES
     ]
 

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import Progress as Bar
 from rich.text import Text
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adk_memory import migrate
-from adk_memory._open import open_engine
 from adk_memory._sql.postgres_index import Progress, VectorIndex, create, drop, indexes
-from adk_memory.cli._command import Command, UsageError, add_database, database_url
+from adk_memory.cli._command import Command, UsageError, add_database, call_on_engine
 from adk_memory.cli._output import one_line, print_json, print_table, say
-
-Result = TypeVar("Result")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +38,7 @@ def _index(args: argparse.Namespace) -> None:
 
 
 def _list(args: argparse.Namespace) -> None:
-    found = _call(args, indexes)
+    found = call_on_engine(args, indexes)
     if args.json:
         print_json({"indexes": [_as_json(index) for index in found]})
     elif not found:
@@ -57,7 +50,7 @@ def _list(args: argparse.Namespace) -> None:
 
 def _create(args: argparse.Namespace) -> None:
     with _reporting(silent=args.json) as report:
-        index = _call(args, lambda engine: create(engine, args.model, report))
+        index = call_on_engine(args, lambda engine: create(engine, args.model, report))
     if args.json:
         print_json({"index": _as_json(index)})
     else:
@@ -65,26 +58,11 @@ def _create(args: argparse.Namespace) -> None:
 
 
 def _drop(args: argparse.Namespace) -> None:
-    dropped = _call(args, lambda engine: drop(engine, args.model))
+    dropped = call_on_engine(args, lambda engine: drop(engine, args.model))
     if args.json:
         print_json({"dropped": dropped})
     else:
         say(one_line(f"The index of {args.model} was dropped." if dropped else f"{args.model} has no index."))
-
-
-def _call(args: argparse.Namespace, operation: Callable[[AsyncEngine], Awaitable[Result]]) -> Result:
-    url = database_url(args)
-
-    async def run() -> Result:
-        engine = open_engine(url)
-        try:
-            if engine.dialect.name == "postgresql":
-                await migrate.require_head(engine)
-            return await operation(engine)
-        finally:
-            await engine.dispose()
-
-    return asyncio.run(run())
 
 
 @contextmanager
@@ -116,7 +94,7 @@ INDEX = Command(
     add_arguments=_add_arguments,
     run=_index,
     details="""\
-No search needs one, and none uses one yet: the nearest vectors of a user are
-found by sketches of them. Statements of your own can use it. Every vector that
-is added later costs about a millisecond more.""",
+It is for users with very many memories: searches with more than 200,000
+entries in sight then ask the index, all others sketches of the vectors as
+before. Every vector that is added later costs about a millisecond more.""",
 )

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Awaitable
 from pathlib import Path
 
-from adk_memory.cli._command import Command, UsageError, add_database, add_owner, call, database_url
+from adk_memory.cli._command import Command, UsageError, add_database, add_owner, call, confirmed, database_url
 from adk_memory.cli._conversation import FIELDS, read_conversation
 from adk_memory.cli._filtering import add_filter, filter_of
-from adk_memory.cli._output import counted, memory_json, one_line, print_json, print_memories, say
+from adk_memory.cli._output import counted, memory_json, one_line, parts_json, print_json, print_memories, say
 from adk_memory.errors import AdkMemoryError, ValidationError
 from adk_memory.service import MemoryService
 from adk_memory.types import ALL_PROJECTS, AllProjects, Memory, SearchRequest, SearchResponse
@@ -31,7 +31,7 @@ def _add(args: argparse.Namespace) -> None:
     session = Path(args.file).stem if args.session is None else args.session
     data = sys.stdin.buffer.read() if args.file == "-" else Path(args.file).read_bytes()
     try:
-        entries = read_conversation(data)
+        entries = read_conversation(data, session, args.project)
     except ValidationError as error:
         raise ValidationError(f"{args.file}: {error}; nothing was stored") from error
 
@@ -128,7 +128,7 @@ def _delete(args: argparse.Namespace) -> None:
     if args.dry_run:
         _report_dry_run(args, _matching(url, args))
         return
-    if not args.yes and not _confirmed(url, args):
+    if not args.yes and not confirmed(lambda: f"Erase {_described(url, args)} of user {args.user} in app {args.app}?"):
         raise AdkMemoryError("nothing was erased")
 
     async def erase(service: MemoryService) -> int:
@@ -136,7 +136,7 @@ def _delete(args: argparse.Namespace) -> None:
 
     erased = call(url, erase)
     if args.json:
-        print_json({"erased": erased})
+        print_json({"erased": int(erased), **parts_json(erased)})
     else:
         say(f"Erased {counted(erased)}.")
 
@@ -162,17 +162,9 @@ def _matching(url: str, args: argparse.Namespace) -> int:
 
 def _report_dry_run(args: argparse.Namespace, matching: int) -> None:
     if args.json:
-        print_json({"would_erase": matching})
+        print_json({"would_erase": int(matching), **parts_json(matching)})
     else:
         say(f"Would erase {counted(matching)}; nothing was erased.")
-
-
-def _confirmed(url: str, args: argparse.Namespace) -> bool:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("nothing was erased: without a terminal to ask at, pass --yes")
-    question = f"Erase {_described(url, args)} of user {args.user} in app {args.app}? [y/N] "
-    print(one_line(question), end=" ", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _described(url: str, args: argparse.Namespace) -> str:
@@ -217,7 +209,8 @@ ADD = Command(
     details=f"""\
 One JSON object per line, with these fields, of which only content is needed:
   {", ".join(FIELDS)}
-content is a text, or {{"role": ..., "parts": [...]}}; timestamp is ISO 8601.
+content is a text, or {{"role": ..., "parts": [...]}}; timestamp and expires_at
+are ISO 8601. The lines that export makes of one session are read too.
 Adding a conversation again, or a longer version of it, leaves one copy of each
 entry; it is known by its id, or else by its author, content and timestamp.""",
 )

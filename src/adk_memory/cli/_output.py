@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adk_memory._validation import JsonValue
+from adk_memory.erasure import Erasure
 from adk_memory.types import Memory
 
 # Controls of the terminal, and those that reorder the text around them.
@@ -29,8 +30,16 @@ _MAX_SHOWN_CHARACTERS = 400  # more than a line of any terminal
 def print_json(document: JsonValue) -> None:
     """Print one JSON document."""
     unicode = "utf" in (getattr(sys.stdout, "encoding", None) or "").lower()
-    text = json.dumps(document, ensure_ascii=not unicode, indent=2)
-    print(_CONTROLS_IN_JSON.sub(lambda control: f"\\u{ord(control[0]):04x}", text))
+    print(_without_controls(json.dumps(document, ensure_ascii=not unicode, indent=2)))
+
+
+def line_of_json(document: JsonValue) -> str:
+    """Return a JSON document as one line, whatever else a reader takes for a line break."""
+    return _without_controls(json.dumps(document, ensure_ascii=False, allow_nan=False))
+
+
+def _without_controls(text: str) -> str:
+    return _CONTROLS_IN_JSON.sub(lambda control: f"\\u{ord(control[0]):04x}", text)
 
 
 def print_memories(memories: Sequence[Memory], *, ids: bool = False) -> None:
@@ -103,10 +112,17 @@ def memory_json(memory: Memory) -> JsonValue:
         "session_id": memory.session_id,
         "author": memory.author,
         "timestamp": memory.timestamp.isoformat(),
+        "expires_at": None if memory.expires_at is None else memory.expires_at.isoformat(),
         "text": memory.text,
         "content": memory.content.as_json(),
         "metadata": memory.metadata,
     }
+
+
+def parts_json(erased: int) -> dict[str, JsonValue]:
+    """Return what went with erased entries, where the backend counted it, as the command prints it."""
+    parts = erased.parts() if isinstance(erased, Erasure) else {}
+    return {name: part for name, part in parts.items() if name != "entries"}
 
 
 def one_line(text: str) -> str:

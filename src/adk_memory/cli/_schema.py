@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from adk_memory.cli._command import Command, add_database, call, database_url
+from adk_memory._open import dialect_of
+from adk_memory._sql.integrity import FAULTS, find_faults
+from adk_memory.cli._command import Command, add_database, call, call_on_engine, database_url
 from adk_memory.cli._output import counted, one_line, print_json, progress_bar, say
 from adk_memory.errors import (
     SchemaError,
     SchemaMissingError,
     SchemaOutdatedError,
     SchemaTooNewError,
+    StorageError,
     StorageUnavailableError,
 )
 from adk_memory.service import MemoryService
@@ -60,13 +63,34 @@ def _check(args: argparse.Namespace) -> None:
             state = next((name for kind, name in _STATES if isinstance(error, kind)), "broken")
             print_json({"status": state, "backend": None, "schema_version": None})
         raise
+    facts = report.model_dump(include={"backend", "schema_version", "index_outdated"})
+    faults = _faults(args) if args.thorough else {}
+    damaged = any(faults.values())
     if args.json:
-        facts = report.model_dump(include={"backend", "schema_version", "index_outdated"})
-        print_json({"status": "ok", **facts})
-        return
-    say(one_line(f"ok: {report.backend} answers, its tables are at {report.schema_version}"))
-    if report.index_outdated:
-        say("Its keyword index is not of this version in all parts: run adk-memory reindex.")
+        print_json({"status": "damaged" if damaged else "ok", **facts, **({"faults": faults} if args.thorough else {})})
+    else:
+        say(one_line(f"ok: {report.backend} answers, its tables are at {report.schema_version}"))
+        if report.index_outdated:
+            say("Its keyword index is not of this version in all parts: run adk-memory reindex.")
+        for kind, count in faults.items():
+            if count:
+                say(f"{count:,} {FAULTS[kind]}")
+        if args.thorough and not damaged:
+            say("All that is stored agrees with itself.")
+    if damaged:
+        raise StorageError("what is stored does not agree with itself; see docs/reliability.md for what repairs it")
+
+
+def _faults(args: argparse.Namespace) -> dict[str, int]:
+    with progress_bar("Checking") as show:
+        return call_on_engine(args, lambda engine: find_faults(engine, dialect_of(engine), on_progress=show))
+
+
+def _add_arguments_of_check(parser: argparse.ArgumentParser) -> None:
+    _add_url(parser)
+    parser.add_argument(
+        "--thorough", action="store_true", help="compare all that is stored: counters, index and vectors with memories"
+    )
 
 
 def _add_arguments_of_reindex(parser: argparse.ArgumentParser) -> None:
@@ -101,11 +125,12 @@ CURRENT = Command(
 CHECK = Command(
     name="check",
     summary="reach the database and see that its tables are what this version needs",
-    add_arguments=_add_url,
+    add_arguments=_add_arguments_of_check,
     run=_check,
     details="""\
-Exit codes: 0 ok, 3 the tables are missing, 4 they are older than this version,
-5 they are newer, 6 the database can't be reached.""",
+Exit codes: 0 ok, 1 the thorough check found faults, 3 the tables are missing,
+4 they are older than this version, 5 they are newer, 6 the database can't be
+reached.""",
 )
 REINDEX = Command(
     name="reindex",

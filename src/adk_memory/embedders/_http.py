@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary
 
-from adk_memory.embedders._packages import require
+from adk_memory._packages import require
 from adk_memory.embedders._posting import Retrying, post
 from adk_memory.embedders._texts import Batching, Vector
 from adk_memory.embedding import DEFAULT_SPAN, DEFAULT_WEIGHT

@@ -6,8 +6,8 @@ import os
 import threading
 from typing import Any, Final
 
+from adk_memory._packages import require
 from adk_memory.embedders._functions import FunctionEmbedder
-from adk_memory.embedders._packages import require
 from adk_memory.errors import ConfigurationError
 
 # At this length a text costs the larger model half a second of CPU in English, a whole one in Chinese.

@@ -1,1 +1,1 @@
-"""Agent frameworks that use adk-memory: one module for each, which needs the extra of its name."""
+"""Adapters to agent frameworks and tools: one module for each, which needs the extra of its name."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any, Final
 
 import pytest
 
-from adk_memory import Content, MemoryEntry, ValidationError
+from adk_memory import Content, Erasure, MemoryEntry, OperationNotSupportedError, ValidationError
 from adk_memory.testing._base import ContractBase, Memories
 from adk_memory.testing._embedder import ToyEmbedder
 from adk_memory.testing._searching import HOSTILE, WORDLESS
@@ -200,6 +201,38 @@ class ErasingContract(ContractBase):
 
         assert again == first
         assert await memory.found("tea") == ["green tea"]
+
+    async def test_a_report_of_a_delete_is_a_number_of_entries(self, memory: Memories) -> None:
+        await memory.add("green tea", "black tea", MemoryEntry(Content("model", [{"n": 1}])))
+
+        erased = await memory.delete_user()
+
+        assert isinstance(erased, int)
+        assert erased == 3
+        if isinstance(erased, Erasure):
+            assert (erased.entries, erased.vectors) == (3, 0)
+
+    async def test_a_scrub_erases_no_entry(self, memory: Memories) -> None:
+        [green, _black] = await memory.add("green tea", "black tea")
+        await memory.delete(green)
+
+        with suppress(OperationNotSupportedError):
+            await memory.service.scrub()
+
+        assert await memory.found("tea") == ["black tea"]
+
+    async def test_a_user_who_is_proven_gone_is_gone_and_nobody_else(self, memory: Memories) -> None:
+        for user in ("ana", "ben"):
+            await memory.user(user).add("green tea", "black tea")
+
+        try:
+            proof = await memory.service.erase_user(memory.app_name, "ana")
+        except OperationNotSupportedError:
+            pytest.skip("this backend does not have erase_user")
+
+        assert (proof.erased, proof.complete) == (2, True)
+        assert await memory.user("ana").found("tea") == []
+        assert len(await memory.user("ben").found("tea")) == 2
 
     async def test_reading_goes_on_while_entries_are_erased_and_added(self, memory: Memories) -> None:
         lines = [f"tea {number}" for number in range(20)]

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, PutOp, SearchItem, SearchOp
 
+from adk_memory._sessions import SessionEntries
 from adk_memory._validation import MAX_ID_CHARACTERS, MAX_LIMIT, microseconds
 from adk_memory.filters import Author, Filter, Metadata, Session
 from adk_memory.integrations.langgraph._filters import decidable, passes
@@ -37,7 +38,7 @@ from adk_memory.integrations.langgraph._stored import (
     read_item,
 )
 from adk_memory.service import MemoryService
-from adk_memory.types import MemoryEntry, SearchRequest, SessionEntries
+from adk_memory.types import MemoryEntry, SearchRequest
 
 _AT_ONCE: Final = 8
 
