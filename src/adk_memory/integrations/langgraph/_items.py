@@ -12,9 +12,10 @@ from weakref import WeakValueDictionary
 
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, PutOp, SearchItem, SearchOp
 
+from adk_memory import _clock
 from adk_memory._sessions import SessionEntries
 from adk_memory._validation import MAX_ID_CHARACTERS, MAX_LIMIT, microseconds
-from adk_memory.filters import Author, Filter, Metadata, Session
+from adk_memory.filters import Author, Filter, Session
 from adk_memory.integrations.langgraph._filters import decidable, passes
 from adk_memory.integrations.langgraph._indexing import Index
 from adk_memory.integrations.langgraph._operations import (
@@ -27,7 +28,6 @@ from adk_memory.integrations.langgraph._operations import (
     user_of,
 )
 from adk_memory.integrations.langgraph._stored import (
-    EXPIRY,
     FIRST,
     FURTHER,
     TICK,
@@ -49,12 +49,11 @@ _Made = TypeVar("_Made")
 class Items:
     """Carries out batches of operations on the items of one app."""
 
-    def __init__(self, service: MemoryService, app_name: str, index: Index, *, refreshes: bool, expires: bool) -> None:
+    def __init__(self, service: MemoryService, app_name: str, index: Index, *, refreshes: bool) -> None:
         self._service = service
         self._app_name = app_name
         self._index = index
         self._refreshes = refreshes
-        self._expires = expires
         self._last = datetime.min.replace(tzinfo=UTC)
         self._locks: WeakValueDictionary[tuple[Namespace, str], asyncio.Lock] = WeakValueDictionary()
 
@@ -65,24 +64,6 @@ class Items:
         puts = {(op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}
         await self._write(list(puts.values()))
         return results
-
-    async def sweep(self) -> int:
-        """Erase the items that have expired; return how many."""
-        swept = 0
-        for namespace in await self._namespaces(""):
-            expired = Author(FIRST) & Metadata(EXPIRY, "lte", microseconds(datetime.now(UTC)))
-            while rows := await self._service.list_recent(
-                self._app_name, user_of(namespace), MAX_LIMIT, filter=expired
-            ):
-                swept += sum([await self._sweep(read_item(namespace, row)) for row in rows])
-        return swept
-
-    async def _sweep(self, stored: Stored) -> bool:
-        async with self._lock(stored.place):
-            found = await self._item(*stored.place)
-            if found is None or found.expired:
-                await self._delete(stored.namespace, stored.key)
-            return found is not None and found.expired
 
     # Reading
 
@@ -98,7 +79,7 @@ class Items:
 
     async def _get(self, op: GetOp) -> Item | None:
         found = await self._item(op.namespace, op.key)
-        if found is None or found.expired:
+        if found is None:
             return None
         if op.refresh_ttl:
             await self._refresh(found)
@@ -120,10 +101,6 @@ class Items:
     async def _list(self, op: ListNamespacesOp) -> list[Namespace]:
         found = await self._namespaces(user_of(common_beginning(op.match_conditions)))
         found = [namespace for namespace in found if matches(namespace, op.match_conditions)]
-        if self._expires:
-            anything = SearchOp((), filter={})
-            items = await _each(lambda namespace: self._newest_in(namespace, anything, 1), found)
-            found = [namespace for namespace, live in zip(found, items, strict=True) if live]
         if op.max_depth is not None:
             found = list({namespace[: op.max_depth] for namespace in found})
         return sorted(found)[op.offset : op.offset + op.limit]
@@ -172,7 +149,7 @@ class Items:
                 if memory.author in (FIRST, FURTHER):
                     stored = read_item(namespace, memory, self._index.score(memory.score))
                     found.setdefault(stored.key, stored)  # the best of its entries comes first
-            answers = [stored for stored in found.values() if _passes(stored, op)]
+            answers = [stored for stored in found.values() if passes(stored.value, op.filter or {})]
             if len(answers) >= needed or len(response) < limit or limit == MAX_LIMIT:
                 return answers[:needed]
             limit = min(4 * limit, MAX_LIMIT)
@@ -191,7 +168,9 @@ class Items:
             page = await self._service.list_page(
                 self._app_name, user_of(namespace), filter=passing, limit=min(needed, MAX_LIMIT), after=after
             )
-            found += [stored for memory in page if _passes(stored := read_item(namespace, memory), op)]
+            found += [
+                stored for memory in page if passes((stored := read_item(namespace, memory)).value, op.filter or {})
+            ]
             after = page.next
             if len(found) >= needed or after is None:
                 return found[:needed]
@@ -240,24 +219,20 @@ class Items:
             rows = await self._service.list_recent(self._app_name, user_id, MAX_LIMIT, filter=Session(item_id))
             if not rows or rows[0].timestamp != stored.updated_at:
                 return
-            end = {EXPIRY: end_of(datetime.now(UTC), stored.ttl)}
+            end = end_of(_clock.now(), stored.ttl)
             entries = [
-                MemoryEntry(row.content, row.author, row.timestamp, row.id, metadata={**row.metadata, **end})
+                MemoryEntry(row.content, row.author, row.timestamp, row.id, row.metadata, expires_at=end)
                 for row in rows
             ]
             await self._service.add_session(self._app_name, user_id, item_id, entries)
 
     def _now(self) -> datetime:
         """Return the time, which goes on from one item to the next: they are listed by it."""
-        self._last = max(datetime.now(UTC), self._last + TICK)
+        self._last = max(_clock.now(), self._last + TICK)
         return self._last
 
     def _lock(self, place: tuple[Namespace, str]) -> asyncio.Lock:
         return self._locks.setdefault(place, asyncio.Lock())
-
-
-def _passes(stored: Stored, op: SearchOp) -> bool:
-    return not stored.expired and passes(stored.value, op.filter or {})
 
 
 async def _each(function: Callable[[_Given], Awaitable[_Made]], given: Iterable[_Given]) -> list[_Made]:

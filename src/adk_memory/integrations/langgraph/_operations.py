@@ -13,7 +13,7 @@ from adk_memory.integrations.langgraph._filters import checked as checked_filter
 Namespace: TypeAlias = tuple[str, ...]
 
 SEPARATOR: Final = "."
-_LONGEST: Final = 10**12
+_LONGEST: Final = 10**9
 
 
 def user_of(namespace: Namespace) -> str:

@@ -8,28 +8,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from langgraph.store.base import Item, PutOp, SearchItem
 
 from adk_memory._content import Content
-from adk_memory._validation import MAX_ID_CHARACTERS, microseconds
+from adk_memory._validation import MAX_ID_CHARACTERS
 from adk_memory.integrations.langgraph._operations import Namespace
 from adk_memory.types import Memory, MemoryEntry
 
 FIRST: Final = ""
 """The author of the first entry of an item. It holds no word that a query could name."""
 FURTHER: Final = "+"
-EXPIRY: Final = "expires_at"
 TICK: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An item as it is read back; ``ttl`` is in minutes, ``expires_at`` in microseconds since 1970, ``rows`` how many
-    entries it is.
-    """
+    """An item as it is read back; ``ttl`` is in minutes, ``rows`` says how many entries it is."""
 
     namespace: Namespace
     key: str
@@ -37,17 +34,12 @@ class Stored:
     created_at: datetime
     updated_at: datetime
     ttl: float | None
-    expires_at: int | None
     rows: int
     score: float | None
 
     @property
     def place(self) -> tuple[Namespace, str]:
         return self.namespace, self.key
-
-    @property
-    def expired(self) -> bool:
-        return self.expires_at is not None and self.expires_at <= microseconds(datetime.now(UTC))
 
     def item(self) -> Item:
         return Item(
@@ -65,13 +57,13 @@ class Stored:
 def entries_of(op: PutOp, rows: Sequence[list[str]], before: Stored | None, now: datetime) -> list[MemoryEntry]:
     """Return the entries of an item, one for each of the ``rows`` of texts; ``before`` is the item that it replaces."""
     created_at = now
-    if before is not None and not before.expired:
+    if before is not None:
         created_at, now = before.created_at, max(now, before.updated_at + TICK)  # clocks may differ
     metadata: dict[str, Any] = {
         "key": op.key, "value": op.value, "created_at": created_at.isoformat(), "rows": len(rows)
     }  # fmt: skip
     if op.ttl is not None:
-        metadata |= {"ttl": op.ttl, EXPIRY: end_of(now, op.ttl)}
+        metadata["ttl"] = op.ttl
     return [
         MemoryEntry(
             Content(None, texts),
@@ -79,6 +71,7 @@ def entries_of(op: PutOp, rows: Sequence[list[str]], before: Stored | None, now:
             timestamp=now,
             id=str(number) if number else id_of(op.key),
             metadata=metadata,
+            expires_at=None if op.ttl is None else end_of(now, op.ttl),
         )
         for number, texts in enumerate(rows)
     ]
@@ -100,11 +93,10 @@ def read_item(namespace: Namespace, memory: Memory, score: float | None = None) 
         created_at=datetime.fromisoformat(metadata["created_at"]),
         updated_at=memory.timestamp,
         ttl=metadata.get("ttl"),
-        expires_at=metadata.get(EXPIRY),
         rows=metadata["rows"],
         score=score,
     )
 
 
-def end_of(start: datetime, minutes: float) -> int:
-    return microseconds(start) + round(minutes * 60_000_000)
+def end_of(start: datetime, minutes: float) -> datetime:
+    return start + timedelta(minutes=minutes)

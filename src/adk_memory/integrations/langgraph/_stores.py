@@ -98,7 +98,7 @@ class AdkMemoryStore(BaseStore):  # type: ignore[misc]
         return await asyncio.wrap_future(self._thread.submit(self._core.batch(list(ops))))
 
     def sweep_ttl(self) -> int:
-        """Erase the items that have expired; return how many."""
+        """Erase what has expired, as `MemoryService.purge_expired` does; return how many entries."""
         return self._thread.result(self._core.sweep())
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> concurrent.futures.Future[None]:
@@ -180,7 +180,7 @@ class AsyncAdkMemoryStore(AsyncBatchedBaseStore):  # type: ignore[misc]
         return await self._core.batch(list(ops))
 
     async def sweep_ttl(self) -> int:
-        """Erase the items that have expired; return how many."""
+        """Erase what has expired, as `MemoryService.purge_expired` does; return how many entries."""
         return await self._core.sweep()
 
     async def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> asyncio.Task[None]:
@@ -249,7 +249,6 @@ class _Core:
             validate_id("app_name", app_name),
             self.index,
             refreshes=ttl is None or bool(config.get("refresh_on_read", False)),
-            expires=ttl is not None,
         )
 
     async def migrate(self) -> None:
@@ -261,7 +260,8 @@ class _Core:
         return await (await self._ready()).batch(ops)
 
     async def sweep(self) -> int:
-        return await (await self._ready()).sweep()
+        await self._ready()
+        return int(await self._service.purge_expired())
 
     async def sweep_every(self, minutes: float | None) -> None:
         while True:
