@@ -223,7 +223,7 @@ def test_the_example_runs(tmp_path: Path) -> None:
 def test_the_document_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.chdir(tmp_path)
     document = (Path(__file__).parents[3] / "docs" / "integrations" / "langgraph.md").read_text(encoding="utf-8")
-    [source] = re.findall(r"^```python\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
+    [source] = re.findall(r"^```py\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
     [output] = re.findall(r"^```text\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
 
     exec(compile(source, "<document>", "exec"), {})
