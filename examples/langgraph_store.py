@@ -50,7 +50,7 @@ builder.add_edge("note", END)
 builder.add_edge("recall", END)
 
 if __name__ == "__main__":
-    with AdkMemoryStore.from_conn_string("sqlite:///items.db") as store:
+    with AdkMemoryStore.from_conn_string(":memory:") as store:
         graph = builder.compile(store=store)
         graph.invoke({"user": "ana", "text": "Ana drinks green tea, without sugar", "answer": ""})
         print(graph.invoke({"user": "ana", "text": "Her cat is called Miso", "answer": ""})["answer"])

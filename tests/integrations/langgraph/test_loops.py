@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -20,8 +20,6 @@ from langgraph.store.base import GetOp
 
 from adk_memory import ConfigurationError, InMemoryMemoryService, MemoryEntry, SchemaMissingError
 from adk_memory.integrations.langgraph import AdkMemoryStore, AsyncAdkMemoryStore
-
-EXAMPLES: Final = Path(__file__).parents[3] / "examples"
 
 
 def _keys(items: list[Any]) -> list[str]:
@@ -207,17 +205,6 @@ def test_a_process_that_does_not_close_its_store_ends(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=False)
 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "{'n': 1}\n", "")
-
-
-def test_the_example_runs(tmp_path: Path) -> None:
-    pytest.importorskip("langgraph.graph", reason="langgraph is not installed")
-    ran = subprocess.run(
-        [sys.executable, EXAMPLES / "langgraph_store.py"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines() == ["noted", "Ana drinks green tea, without sugar"]
 
 
 def test_the_document_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
