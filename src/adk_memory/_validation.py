@@ -48,6 +48,19 @@ def validate_project_id(project_id: str | None) -> str | None:
     return None if project_id is None else validate_id("project_id", project_id)
 
 
+def validate_users(app_name: object, prefix: object, after: object) -> None:
+    """Check what `MaintainedService.list_users` is given.
+
+    Raises:
+        ValidationError: the app is no identifier, or ``prefix`` or ``after`` could not begin or be one.
+    """
+    validate_id("app_name", app_name)
+    if prefix != "":
+        validate_id("prefix", prefix)
+    if after is not None:
+        validate_id("after", after)
+
+
 def validate_limit(limit: object, default: int = DEFAULT_LIMIT) -> int:
     """Return how many rows ``limit`` asks for: `None` is the default, anything above 1,000 is 1,000.
 

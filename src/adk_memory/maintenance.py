@@ -57,6 +57,16 @@ class MaintainedService:
         """
         return 0
 
+    async def list_users(
+        self, app_name: str, *, prefix: str = "", after: str | None = None, limit: int | None = None
+    ) -> list[str]:
+        """Return the ids of the users of one app that have entries, in the order of their code points.
+
+        Only those that begin with ``prefix``, compared exactly, and come ``after`` an id; at most 1,000 at once, so
+        call it again after the last of so many. The ids are data of those users: a caller answers for who sees them.
+        """
+        raise OperationNotSupportedError(f"{type(self).__name__} does not support list_users")
+
     async def embed_pending(
         self, *, on_progress: Callable[[int, int], None] | None = None, limit: int | None = None
     ) -> int:

@@ -144,6 +144,13 @@ class Rows:
         rows = self._users.get((scope.app_name, scope.user_id), [])
         return (row for row in rows if scope.holds(row.project_id) and matches(row))
 
+    def users(self, app_name: str, now: datetime) -> Iterator[str]:
+        return (
+            user_id
+            for (app, user_id), rows in self._users.items()
+            if app == app_name and any(row.record.lives(now) for row in rows)
+        )
+
     def living(self, scope: Scope, now: datetime, matches: Callable[[Row], bool] = lambda _row: True) -> Iterator[Row]:
         return self.of(scope, lambda row: row.record.lives(now) and matches(row))
 

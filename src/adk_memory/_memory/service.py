@@ -29,11 +29,13 @@ from adk_memory._sessions import SessionEntries
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
+    MAX_LIMIT,
     validate_flag,
     validate_id,
     validate_limit,
     validate_project_id,
     validate_query,
+    validate_users,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider, OnEmbeddingError
 from adk_memory.erasure import Erasure, ErasureProof, ScrubReport
@@ -250,6 +252,14 @@ class InMemoryMemoryService(MemoryService):
         if purged and on_progress is not None:
             on_progress(purged)
         return purged
+
+    async def list_users(
+        self, app_name: str, *, prefix: str = "", after: str | None = None, limit: int | None = None
+    ) -> list[str]:
+        validate_users(app_name, prefix, after)
+        limit = validate_limit(limit, MAX_LIMIT)
+        found = (user for user in self._rows.users(app_name, _clock.now()) if user.startswith(prefix))
+        return sorted(user for user in found if after is None or user > after)[:limit]
 
     async def health_check(self) -> HealthReport:
         if self._embedder is None:

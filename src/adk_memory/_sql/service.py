@@ -34,6 +34,7 @@ from adk_memory._sql.reindexing import reindex, reindex_outdated
 from adk_memory._sql.scope import GLOBAL_KEY, look
 from adk_memory._sql.storing import Storage
 from adk_memory._sql.tables import EntryRow
+from adk_memory._sql.users import users
 from adk_memory._sql.writing import Batch
 from adk_memory._validation import (
     DEFAULT_LIMIT,
@@ -108,6 +109,11 @@ class SqlMemoryService(MemoryService):
         await migrate.require_head(engine)
         self._database.look_again()
         return await reindex(engine, self._dialect, from_scratch=from_scratch, on_progress=on_progress)
+
+    async def list_users(
+        self, app_name: str, *, prefix: str = "", after: str | None = None, limit: int | None = None
+    ) -> list[str]:
+        return await self._database.run(users(app_name, prefix, after, limit, _clock.now()))
 
     async def embed_pending(
         self, *, on_progress: Callable[[int, int], None] | None = None, limit: int | None = None
@@ -318,12 +324,9 @@ class SqlMemoryService(MemoryService):
 
     async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
         now = _clock.now()
-
-        def work(connection: Connection) -> list[Memory]:
-            memories, _ = newest_first(connection, look(connection, scope, now).narrowed(passing), limit)
-            return memories
-
-        return await self._database.run(work)
+        return await self._database.run(
+            lambda connection: newest_first(connection, look(connection, scope, now).narrowed(passing), limit)[0]
+        )
 
     def _condition(self, filter: Filter | None) -> ColumnElement[bool] | None:
         return None if filter is None else condition(filter, self._dialect)

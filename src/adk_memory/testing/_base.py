@@ -41,6 +41,7 @@ OPTIONAL_OPERATIONS: Final = frozenset(
         "health_check",
         "list_page",
         "list_recent",
+        "list_users",
     }
 )
 

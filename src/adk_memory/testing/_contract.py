@@ -27,6 +27,7 @@ from adk_memory.testing._scores import ScoresContract
 from adk_memory.testing._searching import SearchingContract
 from adk_memory.testing._times import TimesContract
 from adk_memory.testing._turns import TurnsContract
+from adk_memory.testing._users import UsersContract
 from adk_memory.testing._vectors import VectorsContract
 from adk_memory.testing._writing import WritingContract
 
@@ -50,6 +51,7 @@ class MemoryServiceContract(
     ReadingContract,
     FiltersContract,
     PagingContract,
+    UsersContract,
     ErasingContract,
     ExpiryContract,
     PurgingContract,

@@ -39,6 +39,7 @@ OPERATIONS: Final[dict[str, Call]] = {
     "export_user": _all_of,
     "list_page": lambda m: m.service.list_page(m.app_name, "ana"),
     "list_recent": lambda m: m.service.list_recent(m.app_name, "ana"),
+    "list_users": lambda m: m.service.list_users(m.app_name),
 }
 IN_A_PROJECT: Final[dict[str, tuple[str, Call]]] = {  # by name: the operation that it needs, and the call
     "add_session": (

@@ -100,7 +100,7 @@ CREATE TABLE public.adk_memory_scope (
     id bigint NOT NULL,
     fingerprint text NOT NULL,
     app_name text NOT NULL,
-    user_id text NOT NULL,
+    user_id text COLLATE pg_catalog."C" NOT NULL,
     project_key text NOT NULL,
     entry_count bigint NOT NULL,
     term_count bigint NOT NULL,
