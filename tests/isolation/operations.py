@@ -152,6 +152,7 @@ OF_NO_USER: Final = frozenset(
         "drop_model",
         "embed_pending",
         "health_check",
+        "list_users",
         "migrate",
         "purge_expired",
         "reindex",
@@ -159,7 +160,7 @@ OF_NO_USER: Final = frozenset(
         "scrub",
     }
 )
-"""Operations that are given no user and tell nothing of one."""
+"""Operations of an operator, who is given no entry of a user; `list_users` names those of one app."""
 
 
 def hunted() -> set[str]:
