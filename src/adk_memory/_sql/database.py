@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adk_memory import migrate
+from adk_memory._scope import Scope
 from adk_memory._sql.dialect import Dialect, Result
 from adk_memory._sql.failures import translated
 from adk_memory._sql.models import known_model, register_model
@@ -45,13 +46,13 @@ class Database:
         self._ready = False
         self._model_id = None
 
-    async def run(self, work: Callable[[Connection], Result]) -> Result:
+    async def run(self, work: Callable[[Connection], Result], scope: Scope | None = None) -> Result:
         async with translated():
-            return await self.dialect.run(await self.ready(), work)
+            return await self.dialect.run(await self.ready(), work, scope)
 
-    async def transact(self, work: Callable[[Connection], Result]) -> Result:
+    async def transact(self, work: Callable[[Connection], Result], scope: Scope | None = None) -> Result:
         async with translated():
-            return await self.dialect.transact(await self.ready(), work)
+            return await self.dialect.transact(await self.ready(), work, scope)
 
     async def ready(self) -> AsyncEngine:
         """Before the first statement: see that the tables, and the index in them, are what this version needs."""
@@ -59,7 +60,7 @@ class Database:
         if self._ready:
             return engine
         await migrate.require_head(engine)
-        outdated = await self.dialect.run(engine, index_is_outdated)
+        outdated = await self.dialect.run(engine, self._look_around)
         if outdated and not self.index_outdated:
             _logger.warning("the keyword index is not of this version in all parts: run adk-memory reindex")
         self.index_outdated = outdated
@@ -67,6 +68,10 @@ class Database:
             await self.dialect.run(engine, self.dialect.check_vectors)
         self._ready = True
         return engine
+
+    def _look_around(self, connection: Connection) -> bool:
+        self.dialect.look_around(connection)
+        return index_is_outdated(connection)
 
     async def engine(self) -> AsyncEngine:
         """Return the engine, without the pooled connections of an event loop before this one if they need theirs."""

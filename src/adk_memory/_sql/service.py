@@ -33,6 +33,7 @@ from adk_memory._sql.reindexing import reindex, reindex_outdated
 from adk_memory._sql.scope import GLOBAL_KEY, look
 from adk_memory._sql.storing import Storage
 from adk_memory._sql.tables import EntryRow
+from adk_memory._sql.walking import require_all
 from adk_memory._sql.writing import Batch
 from adk_memory._validation import (
     DEFAULT_LIMIT,
@@ -112,6 +113,7 @@ class SqlMemoryService(MemoryService):
     async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
         engine = await self._database.ready()
         async with translated():
+            await require_all(engine, self._dialect)
             return await self._dialect.scrub(engine, on_progress)
 
     async def health_check(self) -> HealthReport:
@@ -181,7 +183,7 @@ class SqlMemoryService(MemoryService):
 
         now = _clock.now()
         passing = self._condition(request.filter)
-        response = await self._database.run(work)
+        response = await self._database.run(work, scope)
         return response.model_copy(update={"partial": True}) if partial else response
 
     async def get(self, app_name: str, user_id: str, entry_id: str, *, project_id: str | None = None) -> Memory | None:
@@ -226,7 +228,7 @@ class SqlMemoryService(MemoryService):
             total = entries_in_sight(connection, sight) if with_total else None
             return *newest_first(connection, sight, limit, place), total
 
-        memories, end, total = await self._database.run(work)
+        memories, end, total = await self._database.run(work, scope)
         following = None if end is None else cursor(end, scope, filter)
         return Page(memories=tuple(memories), next=following, total=total)
 
@@ -239,7 +241,7 @@ class SqlMemoryService(MemoryService):
             return next_arrivals(connection, self._dialect, sight, last, _EXPORTED_AT_ONCE)
 
         while True:
-            memories, last = await self._database.run(work)
+            memories, last = await self._database.run(work, scope)
             for found in memories:
                 yield found
             if not memories:
@@ -272,7 +274,7 @@ class SqlMemoryService(MemoryService):
                 return Erasure.of(would_erase(connection, sight, which) for which in those)
             return Erasure.of(erase(connection, self._dialect, sight, which) for which in those)
 
-        return await (self._database.run(work) if dry_run else self._database.transact(work))
+        return await (self._database.run(work, scope) if dry_run else self._database.transact(work, scope))
 
     async def delete_session(
         self,
@@ -296,6 +298,8 @@ class SqlMemoryService(MemoryService):
         self, app_name: str, user_id: str, *, on_progress: Callable[[int, int], None] | None = None
     ) -> ErasureProof:
         scope = Scope.erasing(app_name, user_id, ALL_PROJECTS)
+        async with translated():
+            await require_all(await self._database.ready(), self._dialect)  # what is hidden would count as gone
         before = await self._database.run(partial(evidence, dialect=self._dialect, scope=scope))
         erased = await self.delete_user(app_name, user_id)
         report = await self.scrub(on_progress=on_progress)
@@ -311,7 +315,7 @@ class SqlMemoryService(MemoryService):
             memories, _ = newest_first(connection, look(connection, scope, now).narrowed(passing), limit)
             return memories
 
-        return await self._database.run(work)
+        return await self._database.run(work, scope)
 
     def _condition(self, filter: Filter | None) -> ColumnElement[bool] | None:
         return None if filter is None else condition(filter, self._dialect)
@@ -328,7 +332,7 @@ class SqlMemoryService(MemoryService):
         erased: list[Erasure] = []
         while True:
             started = time.monotonic()
-            some, all_of_them = await self._database.transact(work)
+            some, all_of_them = await self._database.transact(work, scope)
             erased.append(some)
             if all_of_them:
                 return Erasure.of(erased)
