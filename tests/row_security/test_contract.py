@@ -1,4 +1,4 @@
-"""The whole contract, kept by services whose role sees one user at a time; the owner beside them does what is his."""
+"""The whole contract, kept by services whose role sees one user at a time; what is for the owner, the owner does."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ class _Bound(PostgresMemoryService):
     def __init__(self, database: Secured, **options: Any) -> None:
         super().__init__(database.role, **options)
         self._owner = database.owner
+
+    async def reindex(self, **options: Any) -> int:
+        async with PostgresMemoryService(self._owner) as owner:
+            return await owner.reindex(**options)
 
     async def purge_expired(self, **options: Any) -> Erasure:
         async with PostgresMemoryService(self._owner) as owner:

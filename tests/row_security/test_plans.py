@@ -52,6 +52,7 @@ async def test_a_search_reads_its_own_scope_alone_by_the_keys(
         assert not (step.kind.endswith("Seq Scan") and step.table in TABLES), shown
         assert not step.kind.startswith("Gather"), shown
         assert step.rows <= 1.1 * SIZES[user] + 1_000, shown
+        assert step.table != "adk_memory_search_entry" or step.index == "adk_memory_search_entry_pk", shown
 
 
 async def _steps(database: Secured, request: SearchRequest, planning: str) -> list[tuple[Step, str]]:
