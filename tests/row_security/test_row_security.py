@@ -22,6 +22,7 @@ from adk_memory._scope import Scope
 from adk_memory._sql.integrity import find_faults
 from adk_memory._sql.postgres_row_security import RowSecurity, disable, enable, show, status
 from adk_memory.testing import ToyEmbedder
+from plans.stores import statements
 from postgres_server import PostgresServer
 from row_security.support import Secured, fetch, role, secured, tables
 
@@ -155,6 +156,20 @@ async def test_a_search_that_forgets_its_scope_finds_nothing_of_others(
         assert [found.text for found in await memory.list_recent(APP, "bo")] == ["the secret of bo"]
 
 
+async def test_whoever_is_not_bound_sends_what_it_ever_sent(filled: Secured) -> None:
+    request = SearchRequest("secret", APP, "ana", mode="hybrid")
+    sent = {}
+    for url in (filled.owner, filled.role):
+        async with PostgresMemoryService(url, embedder=ToyEmbedder()) as memory:
+            sent[url], response = await statements(memory, request, beforehand=1)
+            assert [found.text for found in response] == ["the secret of ana"]
+
+    [search], [naming, bound_search] = sent[filled.owner], sent[filled.role]
+    assert "scope_id + 0" in search[0].partition("@@")[2].partition("LIMIT")[0]  # which leaves it to the lexemes
+    assert "set_config" in naming[0]
+    assert bound_search[0] != search[0]
+
+
 async def test_settings_end_with_the_transaction(filled: Secured) -> None:
     engine = create_async_engine(filled.role.replace("://", "+asyncpg://", 1), pool_size=1, max_overflow=0)
     async with PostgresMemoryService(engine) as memory:
@@ -248,10 +263,15 @@ async def test_every_table_with_a_scope_has_a_policy(database: Secured) -> None:
         "AND a.attname IN ('scope_id', 'user_id') AND NOT c.relrowsecurity",
     )
     assert found == []
+
+
+async def test_how_it_stands(database: Secured) -> None:
     bound, owner = open_engine(database.role), open_engine(database.owner)
     assert await status(bound) == RowSecurity(on=True, partly=False, bound=True)
     assert await status(owner) == RowSecurity(on=True, partly=False, bound=False)
     with pytest.raises(StorageError):
         await disable(bound)
+    await fetch(database.owner, "ALTER TABLE adk_memory_entry DISABLE ROW LEVEL SECURITY")
+    assert await status(owner) == RowSecurity(on=False, partly=True, bound=False)
     await bound.dispose()
     await owner.dispose()
