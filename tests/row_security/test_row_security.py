@@ -242,9 +242,12 @@ async def test_a_service_that_runs_learns_of_it_by_a_health_check(unsecured: Sec
     await engine.dispose()
 
 
-async def test_sketches_of_the_vectors_are_made_by_the_owner(database: Secured) -> None:
+async def test_sketches_of_the_vectors_are_made_by_the_owner(
+    database: Secured, caplog: pytest.LogCaptureFixture
+) -> None:
     async with open_memory(database.role, embedder=ToyEmbedder(384)) as memory:
         await memory.add_session(APP, "ana", "s", [MemoryEntry(f"note{number}") for number in range(300)])
+    assert not [record for record in caplog.records if record.name.startswith("adk_memory")]  # nothing was tried
     assert await fetch(database.owner, "SELECT count(sketch) FROM adk_memory_embedding") == [(0,)]
     engine = open_engine(database.owner)
     await enable(engine)
