@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from adk_memory import Erasure, ErasureProof, PostgresMemoryService, ScrubReport
 from adk_memory.testing import MakeService, MemoryServiceContract
+from adk_memory.testing._bulk import BulkContract
+from adk_memory.testing._erasing import ErasingContract
+from adk_memory.testing._expiry import ExpiryContract
+from adk_memory.testing._exporting import ExportingContract
+from adk_memory.testing._filters import FiltersContract
+from adk_memory.testing._identity import IdentityContract
+from adk_memory.testing._paging import PagingContract
+from adk_memory.testing._purging import PurgingContract
+from adk_memory.testing._scopes import ScopesContract
+from adk_memory.testing._turns import TurnsContract
+from adk_memory.testing._vectors import VectorsContract
+from adk_memory.testing._writing import WritingContract
 from postgres_server import PostgresServer
 from row_security.support import Secured, secured
 
@@ -41,10 +54,29 @@ class _Bound(PostgresMemoryService):
             return await owner.erase_user(*user, **options)
 
 
-class TestUnderRowSecurity(MemoryServiceContract):
+class TestUnderRowSecurity(
+    ScopesContract,
+    WritingContract,
+    IdentityContract,
+    VectorsContract,
+    BulkContract,
+    TurnsContract,
+    FiltersContract,
+    PagingContract,
+    ErasingContract,
+    ExpiryContract,
+    PurgingContract,
+    ExportingContract,
+):
+    """The groups that meet the database in ways of its own."""
+
     @pytest.fixture
     def make_service(self, shared: Secured) -> MakeService:
-        def make(**options: Any) -> PostgresMemoryService:
-            return _Bound(shared, **options)
+        return partial(_Bound, shared)
 
-        return make
+
+@pytest.mark.heavy
+class TestAllUnderRowSecurity(MemoryServiceContract):
+    @pytest.fixture
+    def make_service(self, shared: Secured) -> MakeService:
+        return partial(_Bound, shared)
