@@ -53,5 +53,5 @@ def _literal(value: Any) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, list):
-        return "'{" + ",".join(map(repr, value)) + "}'"
+        return "'{" + ",".join(f'"{item}"' for item in value) + "}'"
     return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"

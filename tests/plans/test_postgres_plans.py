@@ -2,81 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
-from sqlalchemy import event, text
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from adk_memory import MemoryEntry, PostgresMemoryService, SearchRequest
-from adk_memory._scope import Scope
+from adk_memory import PostgresMemoryService, SearchRequest
 from adk_memory._sql import postgres_find
 from adk_memory._sql.postgres_index import create
-from adk_memory._sql.scope import fingerprint
 from adk_memory.testing import ToyEmbedder
 from adk_memory.types import Mode
-from plans.support import Sent, Step, plan
+from plans.stores import APP, Store, made, statements
+from plans.support import Step, plan
 from postgres_server import PostgresServer
 
-APP = "app"
-SAMPLE = 256
 TABLES = {"adk_memory_entry", "adk_memory_embedding", "adk_memory_search_entry"}
-
-# Copies of the entries of one user: their texts, terms, vectors and sketches.
-_COPY = """
-    WITH scope AS (
-        INSERT INTO adk_memory_scope (fingerprint, app_name, user_id, project_key, entry_count, term_count, version)
-        VALUES (:fingerprint, :app, :user, '', CAST(:count AS integer), 2 * CAST(:count AS integer), 1) RETURNING id
-    ), model AS (
-        SELECT number, e.text, s.terms, s.lexemes, v.vector, v.sketch FROM (
-            SELECT *, row_number() OVER (ORDER BY id) - 1 AS number FROM adk_memory_entry WHERE session_key = 'model'
-        ) AS e
-        JOIN adk_memory_search_entry AS s ON s.entry_id = e.id JOIN adk_memory_embedding AS v ON v.entry_id = e.id
-    ), copied AS (
-        INSERT INTO adk_memory_entry (scope_id, session_key, entry_key, position, author, timestamp, content, text,
-            metadata, term_count, created_at)
-        SELECT scope.id, 's' || number / 50, 'k' || number, number % 50 + 1, 'user', now(),
-            '{"role": "user", "parts": []}', number, '{}', 2, now()
-        FROM scope, generate_series(0, CAST(:count AS integer) - 1) AS number
-        RETURNING scope_id, id, CAST(text AS integer) % CAST(:sample AS integer) AS number
-    ), indexed AS (
-        INSERT INTO adk_memory_search_entry
-        SELECT scope_id, id, terms,
-            CAST(regexp_replace(CAST(lexemes AS text), '@[0-9]+', '@' || scope_id) AS tsvector)
-        FROM copied JOIN model USING (number)
-    )
-    INSERT INTO adk_memory_embedding (scope_id, model_id, entry_id, vector, sketch)
-    SELECT scope_id, 1, id, vector, sketch FROM copied JOIN model USING (number)
-"""
-
-
-@dataclass(frozen=True)
-class Store:
-    """A store: the URL, and the sizes of its users by name."""
-
-    url: str
-    sizes: dict[str, int]
-
-
-def _made(url: str, users: dict[str, int]) -> Store:
-    async def make() -> None:
-        async with PostgresMemoryService(url, embedder=ToyEmbedder(384)) as memory:
-            texts = [f"rare{number} common{number % 4}" for number in range(SAMPLE)]
-            await memory.add_session(APP, "model", "model", [MemoryEntry(text) for text in texts])
-            async with memory._database._engine.begin() as connection:
-                for user, count in users.items():
-                    named = fingerprint(Scope.reading(APP, user, None), None)
-                    values = {"fingerprint": named, "app": APP, "user": user, "count": count, "sample": SAMPLE}
-                    await connection.execute(text(_COPY), values)
-        engine = create_async_engine(url.replace("://", "+asyncpg://", 1), isolation_level="AUTOCOMMIT")
-        async with engine.connect() as connection:
-            await connection.exec_driver_sql("VACUUM ANALYZE")
-        await engine.dispose()
-
-    asyncio.run(make())
-    return Store(url, users)
 
 
 @pytest.fixture(scope="module")
@@ -84,14 +23,14 @@ def shared(postgres_server: PostgresServer, postgres_template: str) -> Iterator[
     """A small and a middle user among many others."""
     with postgres_server.database(postgres_template) as url:
         others = {f"other {number}": 100 for number in range(200)}
-        yield _made(url, others | {"small": 100, "middle": 6_000})
+        yield made(url, others | {"small": 100, "middle": 6_000})
 
 
 @pytest.fixture(scope="module")
 def of_few(postgres_server: PostgresServer, postgres_template: str) -> Iterator[Store]:
     """A small user beside a large one, and nobody else."""
     with postgres_server.database(postgres_template) as url:
-        yield _made(url, {"small": 100, "large": 20_000})
+        yield made(url, {"small": 100, "large": 20_000})
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +38,7 @@ def large(postgres_server: PostgresServer, postgres_template: str) -> Iterator[S
     """A large user among many others."""
     with postgres_server.database(postgres_template) as url:
         others = {f"other {number}": 100 for number in range(500)}
-        yield _made(url, others | {"small": 100, "middle": 6_000, "large": 50_000})
+        yield made(url, others | {"small": 100, "middle": 6_000, "large": 50_000})
 
 
 async def _steps(store: Store, user: str, mode: Mode, planning: str, *, indexed: bool = False) -> list[Step]:
@@ -107,28 +46,12 @@ async def _steps(store: Store, user: str, mode: Mode, planning: str, *, indexed:
         await memory.health_check()
         if indexed:
             await create(memory._database._engine, "toy-384", lambda _: None)
-        sent: list[Sent] = []
-
-        def note(
-            _connection: object, _cursor: object, statement: str, parameters: tuple[object, ...], *_: object
-        ) -> None:
-            sent.append((statement, parameters))
-
-        # The first search of a service asks for its model beforehand.
+        # The first search of a service asks for its model beforehand; it has seen then that there is an index.
         request = SearchRequest("rare7 rare11", APP, user, mode=mode)
-        await memory.search(request)
-        if indexed:
-            await memory.search(request)  # the first one has seen that there is an index
-        event.listen(memory._database._engine.sync_engine, "before_cursor_execute", note)
-        response = await memory.search(request)
-        event.remove(memory._database._engine.sync_engine, "before_cursor_execute", note)
+        sent, response = await statements(memory, request, beforehand=2 if indexed else 1)
         assert response.approximate == (mode != "keyword" and store.sizes[user] > 5_000)
-        async with _connected(memory) as connection:
+        async with memory._database._engine.connect() as connection:
             return await plan(connection, sent[0], planning)
-
-
-def _connected(memory: PostgresMemoryService) -> AsyncConnection:
-    return memory._database._engine.connect()
 
 
 def _holds(steps: list[Step], size: int, mode: Mode) -> None:

@@ -83,7 +83,7 @@ def test_its_commands_run(document: Path, tmp_path: Path) -> None:
 def test_its_commands_exist(document: Path) -> None:
     shells = "".join(source for language, source in FENCED.findall(document.read_text()) if language == "sh")
 
-    assert set(re.findall(r"\badk-memory ([a-z]+)", shells)) <= {command.name for command in COMMANDS}
+    assert set(re.findall(r"\badk-memory ([a-z-]+)", shells)) <= {command.name for command in COMMANDS}
 
 
 def test_its_links_lead_somewhere(document: Path) -> None:

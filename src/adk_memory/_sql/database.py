@@ -11,10 +11,12 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adk_memory import migrate
+from adk_memory._scope import Scope
 from adk_memory._sql.dialect import Dialect, Result
 from adk_memory._sql.failures import translated
 from adk_memory._sql.models import known_model, register_model
 from adk_memory._sql.reindexing import index_is_outdated
+from adk_memory._sql.walking import require_all
 from adk_memory.embedding import Embedder
 from adk_memory.errors import StorageError
 
@@ -46,13 +48,18 @@ class Database:
         self._ready = False
         self._model_id = None
 
-    async def run(self, work: Callable[[Connection], Result]) -> Result:
+    async def run(self, work: Callable[[Connection], Result], scope: Scope | None = None) -> Result:
         async with translated():
-            return await self.dialect.run(await self.ready(), work)
+            return await self.dialect.run(await self.ready(), work, scope)
 
-    async def transact(self, work: Callable[[Connection], Result]) -> Result:
+    async def transact(self, work: Callable[[Connection], Result], scope: Scope | None = None) -> Result:
         async with translated():
-            return await self.dialect.transact(await self.ready(), work)
+            return await self.dialect.transact(await self.ready(), work, scope)
+
+    async def require_all(self) -> None:
+        """Raise a ConfigurationError where the database hides entries from this role, as row-level security does."""
+        async with translated():
+            await require_all(await self.ready(), self.dialect)
 
     async def ready(self) -> AsyncEngine:
         """Before the first statement: see that the tables, and the index in them, are what this version needs."""
@@ -60,7 +67,7 @@ class Database:
         if self._ready:
             return engine
         await migrate.require_head(engine)
-        outdated = await self.dialect.run(engine, index_is_outdated)
+        outdated = await self.dialect.run(engine, self._look_around)
         if outdated and not self.index_outdated:
             _logger.warning("the keyword index is not of this version in all parts: run adk-memory reindex")
         self.index_outdated = outdated
@@ -68,6 +75,10 @@ class Database:
             await self.dialect.run(engine, self.dialect.check_vectors)
         self._ready = True
         return engine
+
+    def _look_around(self, connection: Connection) -> bool:
+        self.dialect.look_around(connection)
+        return index_is_outdated(connection)
 
     async def engine(self) -> AsyncEngine:
         """Return the engine, without the pooled connections of an event loop before this one if they need theirs."""

@@ -94,22 +94,33 @@ class Dialect(Protocol):
     connections_need_their_loop: bool
     plans_ahead: bool
     """Whether entries are best added in one statement, by what was seen of the scope before."""
+    bound: bool
+    """Whether the database shows the rows of one user at a time, who has to be named."""
     order: tuple[Any, ...]
     """The columns of entries by whose index one can walk through all of them."""
 
-    async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+    async def run(
+        self, engine: AsyncEngine, work: Callable[[Connection], Result], scope: Scope | None = None
+    ) -> Result:
         """Call ``work``, each of whose statements sees, or changes, a state of the database by itself.
 
         It may be called again where a connection turns out to be lost, or where the database undid a statement.
+        ``scope`` names the user whose rows it is about, if it is about those of one.
         """
         ...
 
-    async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+    async def transact(
+        self, engine: AsyncEngine, work: Callable[[Connection], Result], scope: Scope | None = None
+    ) -> Result:
         """Call ``work`` in a transaction that is committed at its end, and undone by an error.
 
         It may be called again where the connection turns out to be lost, or locked, before the commit, or where the
         database undid the transaction; whoever does not learn whether that was done gets a StorageUnavailableError.
         """
+        ...
+
+    def look_around(self, connection: Connection) -> None:
+        """Learn, before any entry is looked for, what the role may see."""
         ...
 
     @property

@@ -19,7 +19,7 @@ from adk_memory._sql.dialect import Dialect, Result
 from adk_memory._sql.failures import translated
 from adk_memory._sql.scope import GLOBAL_KEY
 from adk_memory._sql.tables import EmbeddingRow, EntryRow, ScopeRow
-from adk_memory._sql.walking import count_of_all, everyones, step
+from adk_memory._sql.walking import count_of_all, everyones, require_all, step
 
 FAULTS: Final[Mapping[str, str]] = {
     "counters": "scopes whose counters are not what their entries say",
@@ -48,6 +48,8 @@ async def find_faults(
         async with translated():
             return await dialect.run(engine, work)
 
+    async with translated():
+        await require_all(engine, dialect)
     found = Counter(dict.fromkeys(FAULTS, 0))
     for kind, statement in _counts(dialect).items():
         found[kind] += await run(partial(_counted, statement=statement))

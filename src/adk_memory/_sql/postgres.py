@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,7 +14,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Delete,
-    Engine,
     Float,
     FromClause,
     Insert,
@@ -29,7 +27,6 @@ from sqlalchemy import (
     case,
     cast,
     delete,
-    exc,
     func,
     insert,
     literal,
@@ -38,18 +35,18 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-from sqlalchemy.util import greenlet_spawn
 
 from adk_memory._ranking import Question, Vector
 from adk_memory._scope import Scope
 from adk_memory._sql.columns import HalfVector
 from adk_memory._sql.dialect import Addition, Found, Result, deltas
-from adk_memory._sql.discretion import discreet
 from adk_memory._sql.metadata import postgres_condition
 from adk_memory._sql.postgres_add import add, add_vectors
 from adk_memory._sql.postgres_bulk import add_all
+from adk_memory._sql.postgres_connections import Connections
 from adk_memory._sql.postgres_find import find
 from adk_memory._sql.postgres_index import drop
+from adk_memory._sql.postgres_row_security import is_bound
 from adk_memory._sql.postgres_scrub import scrub
 from adk_memory._sql.postgres_sketch import Sketches
 from adk_memory._sql.postgres_text import (
@@ -68,7 +65,6 @@ from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.service import SqlMemoryService
 from adk_memory._sql.tables import EmbeddingRow, EntryRow
 from adk_memory._sql.traces import Traces
-from adk_memory._sql.undone import until_kept
 from adk_memory._sql.urls import postgres_url
 from adk_memory._sql.walking import everyones
 from adk_memory.embedding import EmbeddingProvider, OnEmbeddingError
@@ -126,70 +122,42 @@ class PostgresDialect:
         lexemes=cast(bindparam("prepared", type_=Text), postgresql.TSVECTOR)
     )
     order: tuple[Any, ...] = (EntryRow.scope_id, EntryRow.id)
+    bound = False
     plans_ahead = True  # a transaction costs a journey to begin and one to end, and keeps other writers waiting
 
     def __eq__(self, other: object) -> bool:
         # Statements that one has prepared serve all of its kind.
-        return isinstance(other, PostgresDialect) and self._vector_schema == other._vector_schema
+        return isinstance(other, PostgresDialect) and self._kind == other._kind
 
     def __hash__(self) -> int:
-        return hash((PostgresDialect, self._vector_schema))
+        return hash(self._kind)
 
     def __init__(self) -> None:
         self._vector_schema: str | None = None
-        self._engines: dict[tuple[AsyncEngine, str], Engine] = {}
+        self._connections = Connections()
         self._sketches = Sketches()
 
-    async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
-        # Where a statement is undone, the database's own level is a strict one, at which of those that meet only one
-        # gets through; in a transaction they wait for each other.
-        return await until_kept(
-            partial(self._in_transaction, engine, work), first=partial(self._on_connection, engine, "AUTOCOMMIT", work)
-        )
+    @property
+    def _kind(self) -> tuple[str | None, bool]:
+        return self._vector_schema, self.bound
 
-    async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
-        return await until_kept(partial(self._in_transaction, engine, work))
+    def look_around(self, connection: Connection) -> None:
+        self.bound = is_bound(connection)
+        # Whether a row may be written is asked of the scopes that were there before the statement.
+        self.plans_ahead = not self.bound
 
-    async def _in_transaction(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
-        committing = False
-
-        def transaction(connection: Connection) -> Result:
-            nonlocal committing
-            begun = connection.begin()
-            result = work(connection)
-            committing = True
-            begun.commit()
-            return result
-
-        # Locks on scope rows order the writers; each then has to see what the one before it committed.
-        return await self._on_connection(engine, "READ COMMITTED", transaction, lambda: committing)
-
-    async def _on_connection(
-        self,
-        engine: AsyncEngine,
-        isolation: str,
-        work: Callable[[Connection], Result],
-        is_final: Callable[[], bool] = lambda: False,
+    async def run(
+        self, engine: AsyncEngine, work: Callable[[Connection], Result], scope: Scope | None = None
     ) -> Result:
-        def on_connection() -> Result:
-            with isolated.connect() as connection:
-                return work(connection)
+        if self.bound and scope is not None:
+            # What is set for a session would stay on the connection, and a pooler would give it to others.
+            return await self._connections.transact(engine, work, shown=scope)
+        return await self._connections.run(engine, work)
 
-        if (engine, isolation) not in self._engines:
-            self._engines[engine, isolation] = discreet(engine.sync_engine.execution_options(isolation_level=isolation))
-        isolated = self._engines[engine, isolation]
-        try:
-            # In one greenlet; the asyncio classes of SQLAlchemy would start three.
-            result = await greenlet_spawn(on_connection)
-        except exc.DBAPIError as error:
-            if is_final() or not (error.connection_invalidated or isinstance(error, exc.NotSupportedError)):
-                raise
-            # The connection had died in the pool, where all others of its age have been replaced by now; to ask each
-            # for a sign of life, before it is used, would cost every call a journey. Or a table was altered under a
-            # plan, which is "not supported".
-            result = await greenlet_spawn(on_connection)
-        await asyncio.sleep(0)  # or the next call of this task would take it before those who wait for a connection
-        return result
+    async def transact(
+        self, engine: AsyncEngine, work: Callable[[Connection], Result], scope: Scope | None = None
+    ) -> Result:
+        return await self._connections.transact(engine, work, shown=scope if self.bound else None)
 
     async def scrub(self, engine: AsyncEngine, on_progress: Callable[[int, int], None] | None) -> ScrubReport:
         return await scrub(self, engine, on_progress)
@@ -255,7 +223,7 @@ class PostgresDialect:
         return f"({any_of(map(scope_lexeme, sight.scope_ids))}) & ({words})"
 
     def matching(self, sight: Sight, query: Any) -> Subquery:
-        return select(SEARCH.c.entry_id).where(holding(sight, query)).subquery("matched")
+        return select(SEARCH.c.entry_id).where(holding(sight, query, bound=self.bound)).subquery("matched")
 
     def weightiest(
         self,
@@ -271,7 +239,8 @@ class PostgresDialect:
              for term, weight in weights.items()),
             start=literal(0.0, Float),
         )  # fmt: skip
-        found = select(SEARCH.c.entry_id).where(holding(sight, self.query(sight, list(weights), every=False)))
+        any_of_them = self.query(sight, list(weights), every=False)
+        found = select(SEARCH.c.entry_id).where(holding(sight, any_of_them, bound=self.bound))
         best_first = (weighed.desc(), SEARCH.c.entry_id)
         return sight.narrow(found, SEARCH.c.entry_id).order_by(*best_first).limit(limit)
 
@@ -309,7 +278,7 @@ class PostgresDialect:
         await drop(engine, model)
 
     async def tend(self, engine: AsyncEngine, model_id: int) -> None:
-        if not self._sketches.take_turn():
+        if self.bound or not self._sketches.take_turn():
             return
         await self.run(engine, partial(self._sketches.calibrate, model_id=model_id))
         while await self.transact(engine, partial(self._sketches.sketch_some, model_id=model_id)):

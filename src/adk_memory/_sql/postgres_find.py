@@ -55,7 +55,9 @@ HNSW index."""
 
 
 class Measures(Sorting, Protocol):
-    """How far a stored vector is from a parameter."""
+    """How far a stored vector is from a parameter, and whether the role is bound by row-level security."""
+
+    bound: bool
 
     def distance(self, vector: Any) -> Any:
         """Return one minus the cosine."""
@@ -189,7 +191,7 @@ def _finding(
     state: Any = null()
     index_is_usable: Any = null()
     if by_words:
-        matched = _matched(scopes, sight)
+        matched = _matched(scopes, sight, bound=measures.bound)
         matches = select(func.count()).select_from(matched).scalar_subquery()
         found: FromClause = select(matched, null().label("distance")).where(matches <= POOL).subquery("few")
     if nearest is not None:
@@ -249,14 +251,14 @@ def _finding(
     return select(held, those).select_from(held.outerjoin(those, true()))
 
 
-def _matched(scopes: CTE, sight: Sight) -> CTE:
+def _matched(scopes: CTE, sight: Sight, *, bound: bool) -> CTE:
     """Select the entries that hold any of the words, up to one more than will all be looked at."""
     names = func.string_agg(func.concat("'@", scopes.c.id, "'"), " | ")
     query = func.concat("(", names, ") & (", bindparam("words", type_=Text), ")")
     # Without any scope there is no name, and the concatenation with nothing would be a query.
     asked = select(case((func.count() > 0, query))).select_from(scopes).scalar_subquery()
-    matched = select(SEARCH.c.scope_id, SEARCH.c.entry_id, SEARCH.c.terms).where(holding(sight, asked))
-    matched = sight.narrow(matched, SEARCH.c.entry_id)
+    matched = select(SEARCH.c.scope_id, SEARCH.c.entry_id, SEARCH.c.terms)
+    matched = sight.narrow(matched.where(holding(sight, asked, bound=bound)), SEARCH.c.entry_id)
     return matched.limit(POOL + 1).cte("matched")
 
 
@@ -290,8 +292,12 @@ def _both(few: FromClause, near: FromClause) -> FromClause:
     joined = few.outerjoin(near, few.c.entry_id == near.c.entry_id, full=True)
     return (
         select(
-            func.coalesce(few.c.scope_id, near.c.scope_id).label("scope_id"),
-            func.coalesce(few.c.entry_id, near.c.entry_id).label("entry_id"),
+            # Not a coalesce(), which under row-level security counts as what might tell of rows that are hidden: the
+            # entries would not be looked up by it.
+            *(
+                case((few.c[name].is_(None), near.c[name]), else_=few.c[name]).label(name)
+                for name in ("scope_id", "entry_id")
+            ),
             few.c.terms,
             near.c.distance,
         )

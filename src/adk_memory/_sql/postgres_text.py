@@ -23,14 +23,16 @@ _LAST_PLACE: Final = 16_383  # a tsvector has no place beyond it
 _PLACES: Final = 256  # and no more of one lexeme
 
 
-def holding(sight: Sight, query: Any) -> ColumnElement[bool]:
+def holding(sight: Sight, query: Any, *, bound: bool) -> ColumnElement[bool]:
     """Return whether a row of `SEARCH` is in sight and answers a query, the text of a tsquery.
 
     A GIN index knows no scopes, but each entry has a lexeme that names its own, and the query has to have it too:
-    then the index meets the scope's entries only.
+    then the index meets the scope's entries only. Where the role is ``bound`` by row-level security, no lexeme is
+    looked up before a policy has seen the row: the entries of the scope are found by their key.
     """
     # `+ 0` keeps the comparison of scopes a mere check of the rows that the index finds.
-    return and_(SEARCH.c.lexemes.op("@@")(tsquery(query)), sight.within(SEARCH.c.scope_id + 0))
+    in_sight = sight.sought(SEARCH.c.scope_id) if bound else sight.within(SEARCH.c.scope_id + 0)
+    return and_(SEARCH.c.lexemes.op("@@")(tsquery(query)), in_sight)
 
 
 def tsquery(query: Any) -> ColumnElement[Any]:

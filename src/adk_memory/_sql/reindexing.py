@@ -24,7 +24,7 @@ from adk_memory._sql.failures import translated
 from adk_memory._sql.prepared import execute
 from adk_memory._sql.scope import Sight, count
 from adk_memory._sql.tables import EntryRow, MetaRow, ScopeRow
-from adk_memory._sql.walking import count_of_all, hold, recount, step
+from adk_memory._sql.walking import count_of_all, hold, recount, require_all, step
 from adk_memory.errors import SchemaTooNewError
 
 _ANALYSER: Final = "analyser"
@@ -94,6 +94,8 @@ async def reindex(
         async with translated():
             return await dialect.transact(engine, work)
 
+    async with translated():
+        await require_all(engine, dialect)
     await transact(partial(begin, dialect=dialect, from_scratch=from_scratch))
     total = 0
     if on_progress is not None:

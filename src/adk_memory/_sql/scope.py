@@ -141,18 +141,20 @@ class Sight:
 
         ``scope_id`` is the column of their scope in a form that keeps the planner from looking them up by it.
         """
-        in_scope = self.within(EmbeddingRow.scope_id if scope_id is None else scope_id)
+        in_scope = self.sought(EmbeddingRow.scope_id) if scope_id is None else self.within(scope_id)
         made = select(*columns).where(in_scope, EmbeddingRow.model_id == model_id)
-        if self._range is not None and scope_id is None:
-            # Says nothing new, but Postgres expects few rows of a range. Where there are few scopes in all it would
-            # expect to find half of the table in those that it does not know yet, and read all of it.
-            made = made.where(self._range(EmbeddingRow.scope_id))
         return self.narrow(made, EmbeddingRow.entry_id)
 
     def within(self, scope_id: Any) -> ColumnElement[bool]:
         """Return whether a scope is in sight."""
         within: ColumnElement[bool] = scope_id.in_(self.scope_ids) if self._found is None else scope_id == self._found
         return within
+
+    def sought(self, scope_id: Any) -> ColumnElement[bool]:
+        """Return whether a scope is in sight, in a form by which a planner looks up what it finds there."""
+        # The range says nothing new, but Postgres expects few rows of one. Where there are few scopes in all it would
+        # expect to find half of the table in those that it does not know yet, and read all of it.
+        return self.within(scope_id) if self._range is None else and_(self.within(scope_id), self._range(scope_id))
 
     def narrow(self, found: Select[Any], entry_id: Any) -> Select[Any]:
         """Leave out the rows whose entries have expired, or do not pass the filter that narrows the sight."""

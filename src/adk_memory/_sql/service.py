@@ -9,17 +9,16 @@ from datetime import timedelta
 from functools import partial
 from typing import Final, Literal
 
-from sqlalchemy import ColumnElement, Connection, select, true
+from sqlalchemy import ColumnElement, Connection, true
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adk_memory import _analysis, _clock, migrate
+from adk_memory import _analysis, _clock
 from adk_memory._asking import ask
 from adk_memory._expiry import Lifetime
 from adk_memory._paging import Place, cursor, place_of
 from adk_memory._records import session_records, single_record
 from adk_memory._scope import Scope
 from adk_memory._sessions import SessionEntries
-from adk_memory._sql.backlog import Backlog
 from adk_memory._sql.bulk import batch_of
 from adk_memory._sql.database import Database
 from adk_memory._sql.dialect import Dialect, chunks
@@ -27,14 +26,12 @@ from adk_memory._sql.erasing import entries_with_every_word, erase, erase_some, 
 from adk_memory._sql.failures import translated
 from adk_memory._sql.filtering import condition
 from adk_memory._sql.listing import entries_in_sight, newest_first, next_arrivals
+from adk_memory._sql.maintaining import SqlMaintenance
 from adk_memory._sql.proof import evidence, remainders
-from adk_memory._sql.purging import purge
 from adk_memory._sql.recall import recall
-from adk_memory._sql.reindexing import reindex, reindex_outdated
 from adk_memory._sql.scope import GLOBAL_KEY, look
 from adk_memory._sql.storing import Storage
 from adk_memory._sql.tables import EntryRow
-from adk_memory._sql.users import users
 from adk_memory._sql.writing import Batch
 from adk_memory._validation import (
     DEFAULT_LIMIT,
@@ -46,7 +43,7 @@ from adk_memory._validation import (
     validate_query,
 )
 from adk_memory.embedding import Embedder, EmbeddingProvider, OnEmbeddingError
-from adk_memory.erasure import Erasure, ErasureProof, ScrubReport
+from adk_memory.erasure import Erasure, ErasureProof
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
@@ -54,7 +51,6 @@ from adk_memory.types import (
     ALL_PROJECTS,
     AllProjects,
     Existing,
-    HealthReport,
     Memory,
     MemoryEntry,
     Page,
@@ -65,7 +61,7 @@ from adk_memory.types import (
 _EXPORTED_AT_ONCE: Final = 1_000
 
 
-class SqlMemoryService(MemoryService):
+class SqlMemoryService(SqlMaintenance, MemoryService):
     """Keeps entries in a SQL database; what is special about one is its dialect's business."""
 
     supports_project_scoping = True
@@ -82,66 +78,12 @@ class SqlMemoryService(MemoryService):
         on_embedding_error: OnEmbeddingError,
         default_ttl: timedelta | None,
     ) -> None:
-        self._dialect = dialect
         self._embedder = Embedder.of(embedder, on_embedding_error)
-        self._database = Database(engine, dialect, self._embedder, owns_engine=owns_engine)
+        super().__init__(Database(engine, dialect, self._embedder, owns_engine=owns_engine), self._embedder)
+        self._dialect = dialect
         self._storage = Storage(self._database, self._embedder)
-        self._backlog = Backlog(self._database, self._embedder)
         self._reranking = Reranking(reranker)
         self._lifetime = Lifetime(default_ttl)
-
-    async def close(self) -> None:
-        await self._database.close()
-
-    async def migrate(self) -> None:
-        self._database.look_again()
-        engine = await self._database.engine()
-        await migrate.upgrade(engine)
-        await reindex_outdated(engine, self._dialect)
-
-    async def schema_version(self) -> str | None:
-        return await migrate.current(await self._database.engine())
-
-    async def reindex(
-        self, *, from_scratch: bool = False, on_progress: Callable[[int, int], None] | None = None
-    ) -> int:
-        engine = await self._database.engine()
-        await migrate.require_head(engine)
-        self._database.look_again()
-        return await reindex(engine, self._dialect, from_scratch=from_scratch, on_progress=on_progress)
-
-    async def list_users(
-        self, app_name: str, *, prefix: str = "", after: str | None = None, limit: int | None = None
-    ) -> list[str]:
-        return await self._database.run(users(app_name, prefix, after, limit, _clock.now()))
-
-    async def embed_pending(
-        self, *, on_progress: Callable[[int, int], None] | None = None, limit: int | None = None
-    ) -> int:
-        return await self._backlog.embed(on_progress, limit)
-
-    async def drop_model(self, model: str, *, on_progress: Callable[[int], None] | None = None) -> int:
-        return await self._backlog.drop(model, on_progress)
-
-    async def purge_expired(self, *, on_progress: Callable[[int], None] | None = None) -> Erasure:
-        return await purge(self._database, _clock.now(), on_progress)
-
-    async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
-        engine = await self._database.ready()
-        async with translated():
-            return await self._dialect.scrub(engine, on_progress)
-
-    async def health_check(self) -> HealthReport:
-        self._database.look_again()
-        await self._database.run(lambda connection: connection.scalar(select(1)))
-        model = None if self._embedder is None else self._embedder.model
-        return HealthReport(
-            backend=self._dialect.name,
-            schema_version=migrate.HEAD,
-            embedding_model=model,
-            index_outdated=self._database.index_outdated,
-            pending=await self._backlog.count(),
-        )
 
     async def add_session(
         self,
@@ -199,7 +141,7 @@ class SqlMemoryService(MemoryService):
 
         now = _clock.now()
         passing = self._condition(request.filter)
-        response = await self._database.run(work)
+        response = await self._database.run(work, scope)
         return response.model_copy(update={"partial": True}) if partial else response
 
     async def get(self, app_name: str, user_id: str, entry_id: str, *, project_id: str | None = None) -> Memory | None:
@@ -244,7 +186,7 @@ class SqlMemoryService(MemoryService):
             total = entries_in_sight(connection, sight) if with_total else None
             return *newest_first(connection, sight, limit, place), total
 
-        memories, end, total = await self._database.run(work)
+        memories, end, total = await self._database.run(work, scope)
         following = None if end is None else cursor(end, scope, filter)
         return Page(memories=tuple(memories), next=following, total=total)
 
@@ -257,7 +199,7 @@ class SqlMemoryService(MemoryService):
             return next_arrivals(connection, self._dialect, sight, last, _EXPORTED_AT_ONCE)
 
         while True:
-            memories, last = await self._database.run(work)
+            memories, last = await self._database.run(work, scope)
             for found in memories:
                 yield found
             if not memories:
@@ -290,7 +232,7 @@ class SqlMemoryService(MemoryService):
                 return Erasure.of(would_erase(connection, sight, which) for which in those)
             return Erasure.of(erase(connection, self._dialect, sight, which) for which in those)
 
-        return await (self._database.run(work) if dry_run else self._database.transact(work))
+        return await (self._database.run(work, scope) if dry_run else self._database.transact(work, scope))
 
     async def delete_session(
         self,
@@ -314,6 +256,7 @@ class SqlMemoryService(MemoryService):
         self, app_name: str, user_id: str, *, on_progress: Callable[[int, int], None] | None = None
     ) -> ErasureProof:
         scope = Scope.erasing(app_name, user_id, ALL_PROJECTS)
+        await self._database.require_all()  # what is hidden would count as gone
         before = await self._database.run(partial(evidence, dialect=self._dialect, scope=scope))
         erased = await self.delete_user(app_name, user_id)
         report = await self.scrub(on_progress=on_progress)
@@ -325,7 +268,7 @@ class SqlMemoryService(MemoryService):
     async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
         now = _clock.now()
         return await self._database.run(
-            lambda connection: newest_first(connection, look(connection, scope, now).narrowed(passing), limit)[0]
+            lambda connection: newest_first(connection, look(connection, scope, now).narrowed(passing), limit)[0], scope
         )
 
     def _condition(self, filter: Filter | None) -> ColumnElement[bool] | None:
@@ -343,7 +286,7 @@ class SqlMemoryService(MemoryService):
         erased: list[Erasure] = []
         while True:
             started = time.monotonic()
-            some, all_of_them = await self._database.transact(work)
+            some, all_of_them = await self._database.transact(work, scope)
             erased.append(some)
             if all_of_them:
                 return Erasure.of(erased)

@@ -120,6 +120,7 @@ def open_engine(url: str) -> AsyncEngine:
 class SqliteDialect:
     name = "sqlite"
     connections_need_their_loop = False  # the driver has a thread for each
+    bound = False
     plans_ahead = False  # a transaction takes no journeys, and one writer waits for another anyway
     order: tuple[Any, ...] = (EntryRow.id,)
     index_statement: Insert = insert(_search)
@@ -131,10 +132,17 @@ class SqliteDialect:
     def __hash__(self) -> int:
         return hash(SqliteDialect)
 
-    async def run(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+    def look_around(self, connection: Connection) -> None:
+        pass
+
+    async def run(
+        self, engine: AsyncEngine, work: Callable[[Connection], Result], scope: Scope | None = None
+    ) -> Result:
         return await self._hop(engine, "BEGIN", work)
 
-    async def transact(self, engine: AsyncEngine, work: Callable[[Connection], Result]) -> Result:
+    async def transact(
+        self, engine: AsyncEngine, work: Callable[[Connection], Result], scope: Scope | None = None
+    ) -> Result:
         # A transaction that first reads and then writes fails at once, without waiting, if another one wrote
         # in between; so the write lock is taken at the start.
         return await self._hop(engine, "BEGIN IMMEDIATE", work)

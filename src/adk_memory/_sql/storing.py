@@ -8,8 +8,10 @@ from functools import partial
 from sqlalchemy import Connection
 
 from adk_memory._ranking import Vector
+from adk_memory._scope import Scope
 from adk_memory._sql.bulk import ScopesErasedError, claim_all, look_at_all, plan_all, store_all
 from adk_memory._sql.database import Database
+from adk_memory._sql.failures import translated
 from adk_memory._sql.reindexing import refuse_newer
 from adk_memory._sql.scope import claim, look
 from adk_memory._sql.writing import Batch, Plan, plan, store
@@ -37,10 +39,15 @@ class Storage:
 
     async def store(self, batches: Sequence[Batch]) -> None:
         """Write batches, of which no two are of one session, or hold the same entry, in one transaction."""
+        async with translated():
+            await self._database.ready()  # what the role may see decides how to write
         model_id = await self._database.registered_model()
         match batches:
             case [batch]:
                 await self._store_one(batch, model_id)
+            case _ if self._dialect.bound:
+                for batch in batches:  # each has a user of its own
+                    await self._store_one(batch, model_id)
             case _:
                 await self._store_many(batches, model_id)
         if model_id is not None:
@@ -50,7 +57,7 @@ class Storage:
         vectors: dict[str, Vector | None] = {}
         if self._embedder is not None or self._dialect.plans_ahead:
             for _ in range(_ATTEMPTS):
-                planned = await self._database.run(partial(self._plan, batch=batch, model_id=model_id))
+                planned = await self._database.run(partial(self._plan, batch=batch, model_id=model_id), batch.scope)
                 vectors |= await self._embedded(self._missing([planned], vectors))
                 by_id = self._by_id(planned, vectors)
                 if not self._dialect.plans_ahead or not planned.only_adds(by_id):
@@ -58,7 +65,7 @@ class Storage:
                 addition = planned.addition(by_id)
                 if not addition.entries or await self._database.run(partial(self._dialect.add, addition=addition)):
                     return
-        await self._store_locked(partial(self._store, batch=batch, model_id=model_id), vectors)
+        await self._store_locked(partial(self._store, batch=batch, model_id=model_id), vectors, batch.scope)
 
     async def _store_many(self, batches: Sequence[Batch], model_id: int | None) -> None:
         vectors: dict[str, Vector | None] = {}
@@ -67,10 +74,12 @@ class Storage:
             vectors = await self._embedded(self._missing(plans, vectors))
         await self._store_locked(partial(self._store_all, batches=batches, model_id=model_id), vectors)
 
-    async def _store_locked(self, work: Callable[..., None], vectors: dict[str, Vector | None]) -> None:
+    async def _store_locked(
+        self, work: Callable[..., None], vectors: dict[str, Vector | None], scope: Scope | None = None
+    ) -> None:
         while True:
             try:
-                return await self._database.transact(partial(work, vectors=vectors))
+                return await self._database.transact(partial(work, vectors=vectors), scope)
             except ScopesErasedError:
                 continue
             except _MissingVectorsError as missing:

@@ -23,12 +23,24 @@ from sqlalchemy import (
     tuple_,
     update,
 )
+from sqlalchemy.ext.asyncio import AsyncEngine
 
+from adk_memory._sql.dialect import Dialect
 from adk_memory._sql.scope import Sight, project_of
 from adk_memory._sql.tables import ENTRIES, EntryRow, ScopeRow
+from adk_memory.errors import ConfigurationError
 
 _ENTRIES_PER_STEP = 500
 _TERMS_PER_STEP = 50_000
+
+
+async def require_all(engine: AsyncEngine, dialect: Dialect) -> None:
+    """Raise a ConfigurationError where the database hides entries from this role: the walk would miss them."""
+    await dialect.run(engine, dialect.look_around)
+    if dialect.bound:
+        raise ConfigurationError(
+            "row-level security hides the entries of others from this role: only the owner of the tables can do this"
+        )
 
 
 def hold(connection: Connection, which: ColumnElement[bool]) -> Sight:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ from adk_memory._scope import Scope
 from adk_memory._sql.dialect import Addition, Dialect, NewEntry, chunks
 from adk_memory._sql.erasing import erase
 from adk_memory._sql.models import answered_by
-from adk_memory._sql.scope import Sight, count, lives, new_scope
+from adk_memory._sql.scope import Sight, count, lives, look, new_scope
 from adk_memory._sql.tables import EmbeddingRow, EntryRow, entry_fields
 from adk_memory.types import Existing
 
@@ -183,8 +183,8 @@ def store(connection: Connection, dialect: Dialect, plan: Plan, vectors: Mapping
     addition = plan.addition(vectors)
     if plan.expired:
         erase_expired(connection, dialect, plan)
-        dialect.add_all(connection, [addition])  # the scope is no longer in the version that was seen
-    elif addition.entries:
+        addition = replace(addition, version=look(connection, plan.batch.scope).version)  # it was changed by that
+    if addition.entries:
         dialect.add(connection, addition)
     if plan.batch.existing == "replace":
         _erase_others(connection, dialect, plan)

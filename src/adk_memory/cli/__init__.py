@@ -15,6 +15,7 @@ from adk_memory.cli._index import INDEX
 from adk_memory.cli._keeping import EXPORT, IMPORT, PURGE
 from adk_memory.cli._memories import ADD, DELETE, RECENT, SEARCH
 from adk_memory.cli._output import complain, one_line, without_passwords
+from adk_memory.cli._row_security import ROW_SECURITY
 from adk_memory.cli._schema import CHECK, CURRENT, REINDEX, UPGRADE
 from adk_memory.cli._serve import SERVE_MCP
 from adk_memory.errors import (
@@ -27,7 +28,7 @@ from adk_memory.errors import (
 
 COMMANDS: tuple[Command, ...] = (
     DEMO, UPGRADE, CURRENT, CHECK, REINDEX, EMBED, PURGE, SCRUB, ADD, SEARCH, RECENT, DELETE, ERASE_USER, EXPORT,
-    IMPORT, INDEX, SERVE_MCP,
+    IMPORT, INDEX, ROW_SECURITY, SERVE_MCP,
 )  # fmt: skip
 
 _EXIT_CODES = (
