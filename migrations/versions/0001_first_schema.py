@@ -20,6 +20,9 @@ INSTANT = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
 # On Postgres a plain array, which needs no extension; env.py makes it pgvector's halfvec where that exists.
 VECTOR = sa.LargeBinary().with_variant(sa.ARRAY(sa.REAL()), "postgresql")
 
+# Users are listed in the order of the code points, by their index, whatever the database's own order is.
+CODE_POINTS = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
 
 def upgrade() -> None:
     on_sqlite = op.get_bind().dialect.name == "sqlite"
@@ -28,7 +31,7 @@ def upgrade() -> None:
         sa.Column("id", BIG_ID, sa.Identity(), nullable=False),
         sa.Column("fingerprint", sa.Text(), nullable=False),
         sa.Column("app_name", sa.Text(), nullable=False),
-        sa.Column("user_id", sa.Text(), nullable=False),
+        sa.Column("user_id", CODE_POINTS, nullable=False),
         sa.Column("project_key", sa.Text(), nullable=False),
         sa.Column("entry_count", sa.BigInteger(), nullable=False),
         sa.Column("term_count", sa.BigInteger(), nullable=False),

@@ -7,7 +7,7 @@ from typing import Final
 
 from adk_memory import _analysis
 from adk_memory._ranking import Question, Vector
-from adk_memory.embedding import Embedder
+from adk_memory.embedding import Embedder, check_vector
 from adk_memory.errors import EmbeddingError, OperationNotSupportedError
 from adk_memory.types import Mode, SearchRequest
 
@@ -17,20 +17,27 @@ _logger = logging.getLogger(__name__)
 
 
 async def ask(embedder: Embedder | None, request: SearchRequest) -> tuple[Question | None, Mode, bool]:
-    """Return the question, `None` where there is no word in it; how it will be answered; whether similarity was lost.
+    """Return the question, `None` where nothing is asked; how it will be answered; whether similarity was lost.
 
-    Without ``request.mode`` a failing provider costs the similarity, not the answer.
+    Without ``request.mode`` a failing provider costs the similarity, not the answer. What has no word is a question
+    only if its vector is given.
 
     Raises:
+        ValidationError: the vector of the request is not one of the provider's model.
+        EmbeddingMismatchError: it is not of the length of those.
         OperationNotSupportedError: the request asks for vectors and there is no provider.
         EmbeddingError: the request asks for vectors and the provider failed.
     """
     if embedder is None and request.mode in ("vector", "hybrid"):
         raise OperationNotSupportedError(f"mode {request.mode} needs an embedder; none is configured")
+    if request.vector is not None:
+        check_vector(embedder, "vector", request.vector)
     terms = _analysis.query_terms(request.query)
-    if not terms:
+    if not terms and (request.vector is None or request.mode == "keyword"):
         return None, request.mode or "keyword", False
     mode, vector, lost = await _vector(embedder, request)
+    if not terms:
+        mode = "vector"
     question = Question(
         mode=mode,
         terms=terms,
@@ -49,7 +56,8 @@ async def _vector(embedder: Embedder | None, request: SearchRequest) -> tuple[Mo
     if embedder is None or request.mode == "keyword":
         return "keyword", None, False
     try:
-        vector = await embedder.query(request.query)
+        given = request.vector
+        vector = await embedder.query(request.query) if given is None else embedder.unit(given)
     except EmbeddingError as error:
         if request.mode is not None:
             raise

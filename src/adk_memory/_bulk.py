@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from typing import Final
 
 from adk_memory._sessions import SessionEntries
-from adk_memory.errors import ValidationError
+from adk_memory.embedding import Embedder, check_vectors
+from adk_memory.errors import EmbeddingMismatchError, ValidationError
 
 BATCH_ENTRIES: Final = 1_000
 """A batch is full with the item that brings it to so many entries."""
@@ -15,7 +16,7 @@ BATCH_ENTRIES: Final = 1_000
 Items = Iterable[SessionEntries] | AsyncIterable[SessionEntries]
 
 
-async def batches(items: Items) -> AsyncGenerator[Sequence[SessionEntries]]:
+async def batches(items: Items, embedder: Embedder | None) -> AsyncGenerator[Sequence[SessionEntries]]:
     """Yield the items in batches, none of which holds a session, or the id of a single entry, in two items.
 
     So nothing in a batch depends on what another item of it does. Where an item is bad, or the source fails, what came
@@ -23,13 +24,14 @@ async def batches(items: Items) -> AsyncGenerator[Sequence[SessionEntries]]:
 
     Raises:
         ValidationError: an item is bad, or was refused by its own constructor in the source.
+        EmbeddingMismatchError: a vector in it is not of the length that the embedder declares.
     """
     batch: list[SessionEntries] = []
     names: set[tuple[str | None, ...]] = set()
     number = entries = in_batch = 0
     failure: Exception | None = None
     try:
-        async for item in _each(items):
+        async for item in _each(items, embedder):
             of_item = _names(item)
             if in_batch >= BATCH_ENTRIES or not names.isdisjoint(of_item):
                 yield batch
@@ -40,8 +42,8 @@ async def batches(items: Items) -> AsyncGenerator[Sequence[SessionEntries]]:
             in_batch += len(item.entries)
             entries += len(item.entries)
             number += 1
-    except ValidationError as error:
-        failure = ValidationError(f"items[{number}]: {error}; what came before it, {entries} entries, is stored")
+    except (ValidationError, EmbeddingMismatchError) as error:
+        failure = type(error)(f"items[{number}]: {error}; what came before it, {entries} entries, is stored")
         failure.__cause__ = error
     except Exception as error:  # noqa: BLE001 - raised below
         failure = error
@@ -51,18 +53,19 @@ async def batches(items: Items) -> AsyncGenerator[Sequence[SessionEntries]]:
         raise failure
 
 
-async def _each(items: Items) -> AsyncGenerator[SessionEntries]:
+async def _each(items: Items, embedder: Embedder | None) -> AsyncGenerator[SessionEntries]:
     if isinstance(items, AsyncIterable):
         async for item in items:
-            yield _checked(item)
+            yield _checked(item, embedder)
     else:
         for item in items:
-            yield _checked(item)
+            yield _checked(item, embedder)
 
 
-def _checked(item: object) -> SessionEntries:
+def _checked(item: object, embedder: Embedder | None) -> SessionEntries:
     if not isinstance(item, SessionEntries):
         raise ValidationError(f"must be SessionEntries, got {type(item).__name__}")
+    check_vectors(embedder, item.entries)
     return item
 
 

@@ -10,7 +10,7 @@ from adk_memory._memory.service import InMemoryMemoryService
 from adk_memory._sql import postgres, sqlite
 from adk_memory._sql.dialect import Dialect
 from adk_memory._sql.urls import backend_of
-from adk_memory.embedding import EmbeddingProvider
+from adk_memory.embedding import EmbeddingProvider, OnEmbeddingError
 from adk_memory.errors import ConfigurationError
 from adk_memory.reranking import Reranker
 from adk_memory.service import MemoryService
@@ -21,6 +21,7 @@ def open_memory(
     *,
     embedder: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
+    on_embedding_error: OnEmbeddingError = "raise",
     default_ttl: timedelta | None = None,
 ) -> MemoryService:
     """Return the service for a database; it connects with its first operation.
@@ -29,6 +30,8 @@ def open_memory(
     database in memory; ``postgresql://user@host/name`` is Postgres, also spelt ``postgres://`` or with a driver.
     An engine of SQLAlchemy's stays the caller's: it gets no listeners and is not disposed of.
     With an ``embedder`` searches go by similarity too; a ``reranker`` has the last word on the order of their answers.
+    Entries whose vectors the embedder fails to make are not written, unless ``on_embedding_error="defer"``: they are
+    found by their words at once, and by similarity after `MemoryService.embed_pending`.
     New entries that say nothing about it themselves expire ``default_ttl`` after they were written.
 
     Raises:
@@ -37,9 +40,17 @@ def open_memory(
     """
     backend = _backend(url_or_engine)
     if backend == "memory":
-        return InMemoryMemoryService(embedder=embedder, reranker=reranker, default_ttl=default_ttl)
+        return InMemoryMemoryService(
+            embedder=embedder, reranker=reranker, on_embedding_error=on_embedding_error, default_ttl=default_ttl
+        )
     service = sqlite.SqliteMemoryService if backend == "sqlite" else postgres.PostgresMemoryService
-    return service(url_or_engine, embedder=embedder, reranker=reranker, default_ttl=default_ttl)
+    return service(
+        url_or_engine,
+        embedder=embedder,
+        reranker=reranker,
+        on_embedding_error=on_embedding_error,
+        default_ttl=default_ttl,
+    )
 
 
 def open_engine(url: str) -> AsyncEngine:

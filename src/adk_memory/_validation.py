@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
+
+import numpy as np
+from pydantic import BeforeValidator
 
 from adk_memory.errors import ValidationError
 
@@ -45,6 +48,19 @@ def validate_project_id(project_id: str | None) -> str | None:
     return None if project_id is None else validate_id("project_id", project_id)
 
 
+def validate_users(app_name: object, prefix: object, after: object) -> None:
+    """Check what `MaintainedService.list_users` is given.
+
+    Raises:
+        ValidationError: the app is no identifier, or ``prefix`` or ``after`` could not begin or be one.
+    """
+    validate_id("app_name", app_name)
+    if prefix != "":
+        validate_id("prefix", prefix)
+    if after is not None:
+        validate_id("after", after)
+
+
 def validate_limit(limit: object, default: int = DEFAULT_LIMIT) -> int:
     """Return how many rows ``limit`` asks for: `None` is the default, anything above 1,000 is 1,000.
 
@@ -80,6 +96,31 @@ def validate_query(query: object) -> str:
     if not isinstance(query, str):
         raise ValidationError(f"query must be a string, got {type(query).__name__}")
     return clean_text(query)
+
+
+def validate_vector(vector: Any) -> tuple[float, ...] | None:
+    """Return ``vector`` as a tuple, `None` for none: any sequence of numbers, or an array with one dimension.
+
+    Whether it is finite, and of which length, is for the model to judge.
+
+    Raises:
+        ValidationError: it is something else.
+    """
+    if vector is None:
+        return None
+    try:
+        if isinstance(vector, str | bytes | Mapping | Set):
+            raise TypeError
+        numbers = np.asarray(vector if hasattr(vector, "__array__") else list(vector))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValidationError("vector must be a sequence of numbers") from error
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iuf":
+        raise ValidationError("vector must be a sequence of numbers")
+    return tuple(numbers.astype(np.float64).tolist())
+
+
+OptionalVector: TypeAlias = Annotated[tuple[float, ...] | None, BeforeValidator(validate_vector)]
+"""The type of a field that `validate_vector` checks."""
 
 
 def clean_text(text: str) -> str:

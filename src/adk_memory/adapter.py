@@ -40,9 +40,10 @@ class MemoryServiceAdapter:
         limit: int | None = DEFAULT_LIMIT,
         min_score: float | None = None,
         filter: Filter | None = None,
+        vector: object = None,
     ) -> SearchResponse:
         """Return the memories in sight that match ``query``, best first; see `MemoryService.search`."""
-        return await self._search(query, self._project_id, limit, min_score, filter)
+        return await self._search(query, self._project_id, limit, min_score, filter, vector)
 
     async def search_in_project(
         self,
@@ -52,10 +53,11 @@ class MemoryServiceAdapter:
         limit: int | None = DEFAULT_LIMIT,
         min_score: float | None = None,
         filter: Filter | None = None,
+        vector: object = None,
     ) -> SearchResponse:
         """Return what `search` would if the adapter were bound to ``project_id``."""
         project_id = validate_id("project_id", project_id)
-        return await self._search(query, self._checked(project_id), limit, min_score, filter)
+        return await self._search(query, self._checked(project_id), limit, min_score, filter, vector)
 
     async def add(self, entry: MemoryEntry) -> str:
         """Remember a single entry; return its id."""
@@ -90,8 +92,11 @@ class MemoryServiceAdapter:
         limit: int | None,
         min_score: float | None,
         filter: Filter | None,
+        vector: object,
     ) -> SearchResponse:
-        request = SearchRequest(query, self._app_name, self._user_id, project_id, limit, min_score, filter=filter)
+        request = SearchRequest(
+            query, self._app_name, self._user_id, project_id, limit, min_score, filter=filter, vector=vector
+        )
         return await self._service.search(request)
 
     def _checked(self, project_id: str | None) -> str | None:

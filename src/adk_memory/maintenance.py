@@ -57,6 +57,45 @@ class MaintainedService:
         """
         return 0
 
+    async def list_users(
+        self, app_name: str, *, prefix: str = "", after: str | None = None, limit: int | None = None
+    ) -> list[str]:
+        """Return the ids of the users of one app that have entries, in the order of their code points.
+
+        Only those that begin with ``prefix``, compared exactly, and come ``after`` an id; at most 1,000 at once, so
+        call it again after the last of so many. The ids are data of those users: a caller answers for who sees them.
+        """
+        raise OperationNotSupportedError(f"{type(self).__name__} does not support list_users")
+
+    async def embed_pending(
+        self, *, on_progress: Callable[[int, int], None] | None = None, limit: int | None = None
+    ) -> int:
+        """Make the vectors that entries with text lack, of the configured provider's model; return how many it made.
+
+        They lack one where the provider failed and ``on_embedding_error="defer"``, and after a change of the provider:
+        a store has vectors of several models, and a search compares those of the configured one. Others may search
+        and write meanwhile, and no transaction is open while the provider is at work. It may be interrupted at any
+        time; what is done stays, and the next call makes what is left. Several calls at once share the work.
+        ``on_progress`` is called with the number of entries that are done and of all that lacked one; ``limit`` is the
+        most to make. An entry for which the provider gives a zero vector is not pending any more.
+
+        Raises:
+            OperationNotSupportedError: there is no provider, or it can't embed.
+            EmbeddingError: the provider failed for every text, or at last for some: all others have their vectors.
+        """
+        raise OperationNotSupportedError(f"{type(self).__name__} does not support embed_pending")
+
+    async def drop_model(self, model: str, *, on_progress: Callable[[int], None] | None = None) -> int:
+        """Erase all vectors of the model of that name, and their index if there is one; return how many there were.
+
+        That is for a model that no service is configured with any more. It goes in parts and may be interrupted; the
+        next call erases what is left. ``on_progress`` is called with how many are erased so far.
+
+        Raises:
+            ConfigurationError: there never was a vector of such a model.
+        """
+        raise OperationNotSupportedError(f"{type(self).__name__} does not support drop_model")
+
     async def purge_expired(self, *, on_progress: Callable[[int], None] | None = None) -> int:
         """Erase, for good, the entries of all users that have expired; return what this call erased.
 

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from adk_memory import _analysis
 from adk_memory._calling import awaitable
 from adk_memory.errors import ConfigurationError
 from adk_memory.types import Memory, SearchRequest, SearchResponse
@@ -46,7 +47,7 @@ class Reranking:
 
     async def search(self, request: SearchRequest, search: Search) -> SearchResponse:
         """Return what ``search`` finds, in the order of the reranker; in that of ``search`` where it fails."""
-        if self._scores_of is None or request.limit == 0:
+        if self._scores_of is None or request.limit == 0 or not _analysis.has_word(request.query):
             return await search(request)
         deeper = {"limit": max(request.limit, RERANKED), "min_score": None}
         response = await search(request.model_copy(update=deeper))

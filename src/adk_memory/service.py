@@ -10,6 +10,7 @@ from typing import Literal
 from adk_memory._bulk import batches
 from adk_memory._sessions import SessionEntries
 from adk_memory._validation import DEFAULT_LIMIT, DEFAULT_PAGE, validate_id
+from adk_memory.embedding import Embedder
 from adk_memory.erasure import ErasureProof
 from adk_memory.errors import OperationNotSupportedError, ProjectScopingNotSupportedError, ValidationError
 from adk_memory.filters import Filter
@@ -57,6 +58,8 @@ class MemoryService(MaintainedService, ABC):
     """Whether this backend keeps projects apart."""
     supports_expiry: bool = False
     """Whether entries can expire on this backend."""
+    _embedder: Embedder | None = None
+    """What checks the vectors that come with entries, in a backend that takes them."""
 
     # Writing
 
@@ -80,8 +83,14 @@ class MemoryService(MaintainedService, ABC):
         or an ``expires_at`` that was not given is left alone), left as they are (``"keep"``), or, with ``"replace"``,
         rewritten while all others of this session and project are erased.
 
+        A ``vector`` that comes with an entry is stored as the one of the configured provider's model, whatever was
+        stored before (but with ``"keep"``); entries without a word have none.
+
         Raises:
-            EmbeddingError: a provider is configured and failed; nothing was written.
+            ValidationError: an entry has a vector and no provider is configured, or it is not finite.
+            EmbeddingError: a provider is configured and failed; nothing was written. With
+                ``on_embedding_error="defer"`` the entries are, without vectors, which `embed_pending` makes.
+            EmbeddingMismatchError: a vector is not of the length that the provider declares.
         """
 
     async def add_entry(
@@ -124,7 +133,7 @@ class MemoryService(MaintainedService, ABC):
         if not isinstance(items, Iterable | AsyncIterable):
             raise ValidationError(f"items must be an iterable of SessionEntries, got {type(items).__name__}")
         entries = 0
-        async with aclosing(batches(items)) as taken:
+        async with aclosing(batches(items, self._embedder)) as taken:
             async for batch in taken:
                 await self._add_batch(batch, existing)
                 entries += sum(len(item.entries) for item in batch)
@@ -152,11 +161,13 @@ class MemoryService(MaintainedService, ABC):
 
         In keyword mode an entry matches if it holds a word of the query; with an embedding provider also if it
         is among the nearest by cosine similarity. Equal scores come newest first, then in order of arrival. A
-        query without a word matches nothing; of a very long one the first 256 terms count. Entries without text
-        are never matched. With a filter: those of the matches that pass it, with the scores that they have without
-        it, and the nearest of the entries that pass.
+        query without a word matches nothing, unless its vector is given; of a very long one the first 256 terms
+        count. Entries without text are never matched. With a filter: those of the matches that pass it, with the
+        scores that they have without it, and the nearest of the entries that pass.
 
         Raises:
+            ValidationError: the vector of the request is not finite, or no provider is configured.
+            EmbeddingMismatchError: it is not of the length that the provider declares.
             OperationNotSupportedError: ``mode`` asks for vectors and no provider is configured, or there is a filter
                 and the backend has none; it never ignores one.
             EmbeddingError: ``mode`` asks for vectors and the provider failed. With ``mode=None`` the search goes

@@ -15,6 +15,7 @@ from adk_memory._content import Content, Value
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     JsonValue,
+    OptionalVector,
     clean_json,
     clean_text,
     utc,
@@ -61,6 +62,7 @@ class MemoryEntry(Value):
         metadata: a JSON object that is kept and returned; filters see it, the words of a query do not.
         expires_at: from this instant on no read returns the entry; like ``timestamp`` otherwise. `None` means never,
             also where the service has a default for entries that are given nothing.
+        vector: that of the configured model, which is then not asked for one; not returned.
     """
 
     content: Content
@@ -69,6 +71,7 @@ class MemoryEntry(Value):
     id: str | None = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
     expires_at: datetime | None = None
+    vector: OptionalVector = Field(default=None, repr=False)
 
     def __init__(
         self,
@@ -79,11 +82,13 @@ class MemoryEntry(Value):
         id: str | None = None,  # noqa: A002 - the field's standard name
         metadata: Mapping[str, object] | None = None,
         expires_at: object = _NOT_GIVEN,
+        *,
+        vector: object = None,
         **others: Any,
     ) -> None:
         # A field that was not given stays out of `model_fields_set`: a time that was not given is no part of
         # what identifies the entry, and what was not given about its end is for the service to say.
-        given = {"timestamp": timestamp, "metadata": metadata}
+        given = {"timestamp": timestamp, "metadata": metadata, "vector": vector}
         given = {name: value for name, value in given.items() if value is not None}
         if expires_at is not _NOT_GIVEN:
             given["expires_at"] = expires_at
@@ -164,6 +169,7 @@ class SearchRequest(Value):
         filter: return only what passes it. It is applied before ``limit``, and changes no score by words: what an
             entry holds and what stands around it count alike with and without it. Similarity takes part for the
             nearest of those that pass.
+        vector: the query's, by the configured model; a query without a word is then answered by similarity alone.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -178,6 +184,7 @@ class SearchRequest(Value):
     explain: bool = False
     recency: float = 0.0
     filter: Filter | None = None
+    vector: OptionalVector = Field(default=None, repr=False)
 
     def __init__(
         self,
@@ -192,10 +199,12 @@ class SearchRequest(Value):
         explain: bool = False,
         recency: float = 0.0,
         filter: Filter | None = None,
+        *,
+        vector: object = None,
         **others: Any,
     ) -> None:
         super().__init__(
-            query=query, app_name=app_name, user_id=user_id, project_id=project_id, limit=limit,
+            query=query, app_name=app_name, user_id=user_id, project_id=project_id, limit=limit, vector=vector,
             min_score=min_score, mode=mode, explain=explain, recency=recency, filter=filter, **others,
         )  # fmt: skip
 
@@ -299,9 +308,11 @@ class HealthReport(Value):
         embedding_model: the configured provider's model; `None` without one.
         index_outdated: whether the keyword index has to be made anew, by `MemoryService.reindex`: words that an older
             version indexed otherwise miss their entries until then.
+        pending: how many entries with text have no vector of that model, for `MemoryService.embed_pending`.
     """
 
     backend: str
     schema_version: str | None = None
     embedding_model: str | None = None
     index_outdated: bool = False
+    pending: int | None = None

@@ -103,7 +103,7 @@ def test_no_password_of_the_environment_is_shown(run: Run, monkeypatch: pytest.M
 
 
 def test_a_bug_is_told_without_the_password(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(url: str) -> None:
+    def broken(url: str, **_options: object) -> None:
         raise ValueError(f"what is {url}?\x1b[2J")
 
     monkeypatch.setattr("adk_memory.cli._command.open_memory", broken)

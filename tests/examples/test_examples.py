@@ -12,12 +12,14 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NEEDS = {
     "google_adk_agent.py": "google.adk",
+    "langgraph_store.py": "langgraph.graph",
     "mcp_client.py": "mcp",
     "openai_agents.py": "agents",
     "pydantic_ai_agent.py": "pydantic_ai",
 }
 SAYS = {
     "google_adk_agent.py": "monday: Noted.\ntuesday: You told me: My favourite tea is jasmine.\n",
+    "langgraph_store.py": "noted\nAna drinks green tea, without sugar\n",
     "mcp_client.py": "Ada: Ada takes her coffee without sugar. (0.",
     "openai_agents.py": "You take orders.\n\n<memories>\n",
     "plain_python.py": "-> Noted.\nWhich tea do I like?\n-> What I know of it:\n<memories>\n",

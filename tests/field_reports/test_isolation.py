@@ -113,7 +113,7 @@ async def test_f34_percent_and_underscore_in_a_query_are_text(service: MemorySer
 
 
 @pytest.mark.parametrize(
-    "bad", ["", None, 5, 5.0, True, b"ana", ["ana"], ("ana",), {"ana": 1}, object(), ALL_PROJECTS], ids=repr
+    "bad", ["", None, 5, 5.0, True, b"ana", ["ana"], ("ana",), {"ana": 1}, Ellipsis, ALL_PROJECTS], ids=repr
 )
 async def test_f34_an_identifier_that_is_no_string_is_refused_by_every_reader(service: MemoryService, bad: Any) -> None:
     await remember(service, "kept", user="None")

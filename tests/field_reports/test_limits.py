@@ -38,7 +38,7 @@ ABSURD_LIMITS: list[Any] = [
     [],
     float("nan"),
     float("inf"),
-    object(),
+    Ellipsis,
     b"1",
 ]
 HUGE_LIMITS = [1_000, 1_001, 10**6, 2**31, 2**63, 2**64, 10**30]

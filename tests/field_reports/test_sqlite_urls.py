@@ -143,7 +143,7 @@ def test_f25_what_is_no_url_of_ours_is_explained_without_its_password(url: str) 
     assert "sqlite" in str(raised.value).lower()
 
 
-@pytest.mark.parametrize("bad", [None, 5, b"sqlite://", Path("memory.db"), object()], ids=repr)
+@pytest.mark.parametrize("bad", [None, 5, b"sqlite://", Path("memory.db"), Ellipsis], ids=repr)
 def test_f25_what_is_neither_url_nor_engine_is_refused(bad: object) -> None:
     with pytest.raises(ConfigurationError):
         open_memory(bad)  # type: ignore[arg-type]

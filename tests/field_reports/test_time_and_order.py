@@ -40,7 +40,7 @@ INSTANTS: list[tuple[Any, datetime]] = [
 ]  # fmt: skip
 NO_INSTANTS: list[Any] = [
     "", "yesterday", "2026-13-01", "12:30", [], {}, b"2026-01-01", True, 1e30, -1e30, float("nan"), float("inf"),
-    object(),
+    Ellipsis,
     datetime(1, 1, 1, tzinfo=INDIA), datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5))), timedelta(1),
     10**400,
 ]  # fmt: skip

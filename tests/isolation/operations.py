@@ -147,9 +147,20 @@ READING: Final = tuple(
 )
 
 OF_NO_USER: Final = frozenset(
-    {"close", "health_check", "migrate", "purge_expired", "reindex", "schema_version", "scrub"}
+    {
+        "close",
+        "drop_model",
+        "embed_pending",
+        "health_check",
+        "list_users",
+        "migrate",
+        "purge_expired",
+        "reindex",
+        "schema_version",
+        "scrub",
+    }
 )
-"""Operations that are given no user and tell nothing of one."""
+"""Operations of an operator, who is given no entry of a user; `list_users` names those of one app."""
 
 
 def hunted() -> set[str]:

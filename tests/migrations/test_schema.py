@@ -116,6 +116,19 @@ async def test_sketches_are_compared_as_they_are_stored_and_vacuumed_soon(postgr
     assert in_index == b"p"
 
 
+async def test_users_are_kept_in_the_order_of_code_points_whatever_that_of_the_database_is(
+    postgres_engine: AsyncEngine,
+) -> None:
+    await migrate.upgrade(postgres_engine)
+
+    [(collation,)] = await fetch(
+        postgres_engine,
+        "SELECT collation_name FROM information_schema.columns "
+        "WHERE table_name = 'adk_memory_scope' AND column_name = 'user_id'",
+    )
+    assert collation == "C"
+
+
 async def test_keys_of_postgres_lead_with_the_scope(postgres_engine: AsyncEngine) -> None:
     await migrate.upgrade(postgres_engine)
 

@@ -71,6 +71,7 @@ OPERATIONS: dict[str, Callable[[SqliteMemoryService], Awaitable[Any]]] = {
     "search, both": lambda memory: memory.search(SearchRequest("common 7", APP, USER, "P", filter=Author("user"))),
     "list": lambda memory: memory.list_recent(APP, USER),
     "page": lambda memory: memory.list_page(APP, USER, with_total=True, filter=Author("user")),
+    "list users": lambda memory: memory.list_users(APP, prefix="an", after="ana"),
     "get": lambda memory: memory.get(APP, USER, "unknown"),
     "add": lambda memory: memory.add_session(APP, USER, "s1", [MemoryEntry("one more")]),
     "rewrite": lambda memory: memory.add_session(APP, USER, "s3", [MemoryEntry("a", id="x"), MemoryEntry("b", id="x")]),

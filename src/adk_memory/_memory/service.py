@@ -11,6 +11,7 @@ import numpy as np
 from adk_memory import _analysis, _clock
 from adk_memory._asking import ask
 from adk_memory._expiry import Lifetime
+from adk_memory._memory.pending import embed_pending
 from adk_memory._memory.rows import Row, Rows, erasure, instant
 from adk_memory._paging import Place, cursor, place_of
 from adk_memory._ranking import (
@@ -28,14 +29,17 @@ from adk_memory._sessions import SessionEntries
 from adk_memory._validation import (
     DEFAULT_LIMIT,
     DEFAULT_PAGE,
+    MAX_LIMIT,
     validate_flag,
     validate_id,
     validate_limit,
     validate_project_id,
     validate_query,
+    validate_users,
 )
-from adk_memory.embedding import Embedder, EmbeddingProvider
+from adk_memory.embedding import Embedder, EmbeddingProvider, OnEmbeddingError
 from adk_memory.erasure import Erasure, ErasureProof, ScrubReport
+from adk_memory.errors import ConfigurationError
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
 from adk_memory.service import MemoryService
@@ -64,9 +68,10 @@ class InMemoryMemoryService(MemoryService):
         *,
         embedder: EmbeddingProvider | None = None,
         reranker: Reranker | None = None,
+        on_embedding_error: OnEmbeddingError = "raise",
         default_ttl: timedelta | None = None,
     ) -> None:
-        self._embedder = None if embedder is None else Embedder(embedder)
+        self._embedder = Embedder.of(embedder, on_embedding_error)
         self._reranking = Reranking(reranker)
         self._rows = Rows(self._embedder)
         self._lifetime = Lifetime(default_ttl)
@@ -83,7 +88,7 @@ class InMemoryMemoryService(MemoryService):
     ) -> list[str]:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         validate_id("session_id", session_id)
-        ids, records = session_records(entries, session_id, project_id, existing)
+        ids, records = session_records(entries, session_id, project_id, existing, embedder=self._embedder)
         now = _clock.now()
         await self._rows.store(scope, project_id, session_id, self._lifetime.dated(records, now), existing, now)
         return ids
@@ -98,7 +103,7 @@ class InMemoryMemoryService(MemoryService):
         existing: Literal["update", "keep"] = "update",
     ) -> str:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
-        record = single_record(entry, existing)
+        record = single_record(entry, existing, self._embedder)
         now = _clock.now()
         await self._rows.store(scope, project_id, None, self._lifetime.dated([record], now), existing, now)
         return record.id
@@ -107,9 +112,11 @@ class InMemoryMemoryService(MemoryService):
         for item in items:
             scope = Scope.erasing(item.app_name, item.user_id, item.project_id)
             if item.session_id is None:
-                records = single_records(item.entries, existing)
+                records = single_records(item.entries, existing, self._embedder)
             else:
-                _, records = session_records(item.entries, item.session_id, item.project_id, existing, item.positions)
+                _, records = session_records(
+                    item.entries, item.session_id, item.project_id, existing, item.positions, self._embedder
+                )
             now = _clock.now()
             records = self._lifetime.dated(records, now)
             await self._rows.store(scope, item.project_id, item.session_id, records, existing, now)
@@ -246,8 +253,32 @@ class InMemoryMemoryService(MemoryService):
             on_progress(purged)
         return purged
 
+    async def list_users(
+        self, app_name: str, *, prefix: str = "", after: str | None = None, limit: int | None = None
+    ) -> list[str]:
+        validate_users(app_name, prefix, after)
+        limit = validate_limit(limit, MAX_LIMIT)
+        found = (user for user in self._rows.users(app_name, _clock.now()) if user.startswith(prefix))
+        return sorted(user for user in found if after is None or user > after)[:limit]
+
     async def health_check(self) -> HealthReport:
-        return HealthReport(backend="memory", embedding_model=None if self._embedder is None else self._embedder.model)
+        if self._embedder is None:
+            return HealthReport(backend="memory")
+        return HealthReport(backend="memory", embedding_model=self._embedder.model, pending=self._rows.pending())
+
+    async def embed_pending(
+        self, *, on_progress: Callable[[int, int], None] | None = None, limit: int | None = None
+    ) -> int:
+        return await embed_pending(self._rows, self._embedder, on_progress, limit)
+
+    async def drop_model(self, model: str, *, on_progress: Callable[[int], None] | None = None) -> int:
+        known = None if self._embedder is None else self._embedder.model
+        if model != known:
+            raise ConfigurationError(f"there is no model {model!r}; there are: {known or 'none'}")
+        dropped = self._rows.drop_vectors()
+        if on_progress is not None:
+            on_progress(dropped)
+        return dropped
 
 
 def _keyword_leg(question: Question, candidates: dict[int, Candidate]) -> dict[int, float]:

@@ -17,6 +17,7 @@ from adk_memory._sql.dialect import Dialect, chunks
 from adk_memory._sql.scope import GLOBAL_KEY, Sight, fingerprint, lives, named_entries, new_scope
 from adk_memory._sql.tables import EntryRow, ScopeRow
 from adk_memory._sql.writing import KNOWN_COLUMNS, Batch, Plan, erase_expired, planned, with_vectors, write_known
+from adk_memory.embedding import Embedder
 from adk_memory.types import Existing
 
 Sights = Mapping[str, Sight]
@@ -27,14 +28,16 @@ class ScopesErasedError(Exception):
     """Raised in a transaction, which it undoes: to make a scope anew, with locks in hand, could wait in a circle."""
 
 
-def batch_of(item: SessionEntries, existing: Existing, lifetime: Lifetime, now: datetime) -> Batch:
+def batch_of(
+    item: SessionEntries, existing: Existing, lifetime: Lifetime, now: datetime, embedder: Embedder | None
+) -> Batch:
     """Return what storing an item at this instant stores."""
     scope = Scope.erasing(item.app_name, item.user_id, item.project_id)
     session_key = GLOBAL_KEY if item.session_id is None else item.session_id
     if item.session_id is None:
-        records = single_records(item.entries, existing)
+        records = single_records(item.entries, existing, embedder)
     else:
-        _, records = session_records(item.entries, item.session_id, item.project_id, existing, item.positions)
+        _, records = session_records(item.entries, item.session_id, item.project_id, existing, item.positions, embedder)
     return Batch(scope, item.project_id, session_key, lifetime.dated(records, now), existing, now)
 
 

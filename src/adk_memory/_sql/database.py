@@ -16,7 +16,9 @@ from adk_memory._sql.dialect import Dialect, Result
 from adk_memory._sql.failures import translated
 from adk_memory._sql.models import known_model, register_model
 from adk_memory._sql.reindexing import index_is_outdated
+from adk_memory._sql.walking import require_all
 from adk_memory.embedding import Embedder
+from adk_memory.errors import StorageError
 
 _logger = logging.getLogger(__name__)
 
@@ -69,6 +71,13 @@ class Database:
         self._ready = True
         return engine
 
+    async def ready_for_all(self) -> AsyncEngine:
+        """Before what looks after the entries of all users: see also that all of them can be seen."""
+        async with translated():
+            engine = await self.ready()
+            await require_all(engine, self.dialect)
+        return engine
+
     def _look_around(self, connection: Connection) -> bool:
         self.dialect.look_around(connection)
         return index_is_outdated(connection)
@@ -85,6 +94,15 @@ class Database:
         if self._embedder is not None and self._model_id is None:
             self._model_id = known_model(connection, self._embedder)
         return self._model_id
+
+    async def tend(self, model_id: int) -> None:
+        """After vectors were written: do what makes searches faster, and what they can do without."""
+        try:
+            async with translated():
+                await self.dialect.tend(await self.ready(), model_id)
+        except StorageError as error:
+            # What was to be stored is stored, and searches are right without this.
+            _logger.warning("the sketches of vectors are not up to date, which makes searches slower: %s", error)
 
     async def registered_model(self) -> int | None:
         """Return the number of the configured model, which has one from now on; `None` without one."""

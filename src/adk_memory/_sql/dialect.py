@@ -237,11 +237,13 @@ class Dialect(Protocol):
         """Raise a ConfigurationError if this database can't hold vectors, with what to do about it."""
         ...
 
-    def vector_insert(self, scope_id: int, model_id: int) -> Insert:
-        """Return an INSERT of vectors, whose parameters `vector_parameters` gives."""
+    def add_vectors(self, connection: Connection, model_id: int, vectors: Sequence[tuple[int, int, Vector]]) -> None:
+        """Store vectors of entries that have none of the model: the ids of scope and entry, and the vector."""
         ...
 
-    def vector_parameters(self, model_id: int, entry_id: int, vector: Vector) -> Mapping[str, object]: ...
+    async def drop_vector_index(self, engine: AsyncEngine, model: str) -> None:
+        """Drop the index of a model's vectors, where it has one."""
+        ...
 
     async def scrub(self, engine: AsyncEngine, on_progress: Callable[[int, int], None] | None) -> ScrubReport:
         """Remove what erased rows left behind; see `MemoryService.scrub`."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, select
 
 from adk_memory._sql.dialect import Dialect
-from adk_memory._sql.tables import EmbeddingModelRow
+from adk_memory._sql.tables import EmbeddingModelRow, EmbeddingRow
 from adk_memory.embedding import Embedder
-from adk_memory.errors import EmbeddingMismatchError
+from adk_memory.errors import ConfigurationError, EmbeddingMismatchError
 
 
 def known_model(connection: Connection, embedder: Embedder) -> int | None:
@@ -26,6 +28,26 @@ def known_model(connection: Connection, embedder: Embedder) -> int | None:
             f"declares {embedder.dimensions}; give the new model a name of its own"
         )
     model_id: int = row.id
+    return model_id
+
+
+def answered_by(model_id: int) -> ColumnElement[bool]:
+    """Return whether a row is a model's vector, or says that it has none."""
+    answered: ColumnElement[bool] = EmbeddingRow.model_id.in_((model_id, -model_id))
+    return answered
+
+
+def model_named(connection: Connection, name: str) -> int:
+    """Return the number of the model of that name.
+
+    Raises:
+        ConfigurationError: there is none; the message names those that there are.
+    """
+    columns: tuple[Any, ...] = (EmbeddingModelRow.name, EmbeddingModelRow.id)
+    models = {row.name: row.id for row in connection.execute(select(*columns).order_by(EmbeddingModelRow.id))}
+    if name not in models:
+        raise ConfigurationError(f"there is no model {name!r}; there are: {', '.join(models) or 'none'}")
+    model_id: int = models[name]
     return model_id
 
 

@@ -41,10 +41,11 @@ from adk_memory._scope import Scope
 from adk_memory._sql.columns import HalfVector
 from adk_memory._sql.dialect import Addition, Found, Result, deltas
 from adk_memory._sql.metadata import postgres_condition
-from adk_memory._sql.postgres_add import add
+from adk_memory._sql.postgres_add import add, add_vectors
 from adk_memory._sql.postgres_bulk import add_all
 from adk_memory._sql.postgres_connections import Connections
 from adk_memory._sql.postgres_find import find
+from adk_memory._sql.postgres_index import drop
 from adk_memory._sql.postgres_row_security import is_bound
 from adk_memory._sql.postgres_scrub import scrub
 from adk_memory._sql.postgres_sketch import Sketches
@@ -66,7 +67,7 @@ from adk_memory._sql.tables import EmbeddingRow, EntryRow
 from adk_memory._sql.traces import Traces
 from adk_memory._sql.urls import postgres_url
 from adk_memory._sql.walking import everyones
-from adk_memory.embedding import EmbeddingProvider
+from adk_memory.embedding import EmbeddingProvider, OnEmbeddingError
 from adk_memory.erasure import ScrubReport
 from adk_memory.errors import ConfigurationError
 from adk_memory.filters import Metadata
@@ -94,13 +95,14 @@ class PostgresMemoryService(SqlMemoryService):
         *,
         embedder: EmbeddingProvider | None = None,
         reranker: Reranker | None = None,
+        on_embedding_error: OnEmbeddingError = "raise",
         default_ttl: timedelta | None = None,
     ) -> None:
         ours = isinstance(url_or_engine, str)
         engine = open_engine(url_or_engine) if isinstance(url_or_engine, str) else url_or_engine
         super().__init__(
             engine, PostgresDialect(), owns_engine=ours, embedder=embedder, reranker=reranker,
-            default_ttl=default_ttl,
+            on_embedding_error=on_embedding_error, default_ttl=default_ttl,
         )  # fmt: skip
 
 
@@ -269,17 +271,11 @@ class PostgresDialect:
         self._vector_schema = schema
         self._sketches.learn(connection)
 
-    def vector_insert(self, scope_id: int, model_id: int) -> Insert:
-        return insert(EmbeddingRow).values(
-            scope_id=scope_id,
-            model_id=model_id,
-            entry_id=bindparam("entry"),
-            vector=self._halfvec(bindparam("floats")),
-            sketch=cast(bindparam("bits", type_=Text), postgresql.BIT(varying=True)),
-        )
+    def add_vectors(self, connection: Connection, model_id: int, vectors: Sequence[tuple[int, int, Vector]]) -> None:
+        add_vectors(connection, model_id, vectors, self._halfvec(bindparam("floats")), self._sketches)
 
-    def vector_parameters(self, model_id: int, entry_id: int, vector: Vector) -> Mapping[str, object]:
-        return {"entry": entry_id, "floats": vector.tolist(), "bits": self._sketches.of(model_id, vector)}
+    async def drop_vector_index(self, engine: AsyncEngine, model: str) -> None:
+        await drop(engine, model)
 
     async def tend(self, engine: AsyncEngine, model_id: int) -> None:
         if self.bound or not self._sketches.take_turn():

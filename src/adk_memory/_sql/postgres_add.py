@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import count
 from typing import Any
 
 import numpy as np
-from sqlalchemy import BigInteger, Connection, DateTime, Integer, Text, TextClause, bindparam, text
+from sqlalchemy import BigInteger, Connection, DateTime, Integer, Text, TextClause, bindparam, cast, insert, text
+from sqlalchemy.dialects.postgresql import BIT
 
 from adk_memory import _analysis
+from adk_memory._ranking import Vector
 from adk_memory._sql.dialect import Addition
 from adk_memory._sql.postgres_sketch import Sketches
 from adk_memory._sql.postgres_text import lexemes
-from adk_memory._sql.tables import entry_fields
+from adk_memory._sql.tables import EmbeddingRow, entry_fields
 
 
 def add(connection: Connection, addition: Addition, halfvec: str, sketches: Sketches) -> bool:
@@ -136,3 +139,29 @@ def _adding(halfvec: str | None, *, new_scope: bool) -> TextClause:
     return statement.bindparams(
         *(bindparam(name, type_=kind) for name, kind in kinds.items() if f":{name}" in statement.text)
     )
+
+
+def add_vectors(
+    connection: Connection, model_id: int, vectors: Sequence[tuple[int, int, Vector]], halfvec: Any, sketches: Sketches
+) -> None:
+    """Store vectors of entries that have none of the model; ``halfvec`` makes one of the parameter ``floats``."""
+    statement = insert(EmbeddingRow).values(
+        scope_id=bindparam("scope"),
+        model_id=bindparam("model"),
+        entry_id=bindparam("entry"),
+        vector=halfvec,
+        sketch=cast(bindparam("bits", type_=Text), BIT(varying=True)),
+    )
+    rows = [
+        {
+            "scope": scope_id,
+            "model": model_id,
+            "entry": entry_id,
+            "floats": vector.tolist(),
+            "bits": sketches.of(model_id, vector),
+        }
+        for scope_id, entry_id, vector in vectors
+    ]
+    connection.execute(statement, rows)
+    # Whether there are thresholds by now is looked up when its turn comes.
+    sketches.wrote(connection, model_id, len(rows), have_thresholds=False)

@@ -14,9 +14,8 @@ from sqlalchemy import Connection
 from adk_memory._sql.database import Database
 from adk_memory._sql.dialect import Dialect
 from adk_memory._sql.erasing import erase_some
-from adk_memory._sql.failures import translated
 from adk_memory._sql.tables import EntryRow, ScopeRow
-from adk_memory._sql.walking import hold, require_all, scopes_with_expired
+from adk_memory._sql.walking import hold, scopes_with_expired
 from adk_memory.erasure import Erasure
 
 _SCOPES_AT_ONCE: Final = 100
@@ -24,8 +23,7 @@ _SCOPES_AT_ONCE: Final = 100
 
 async def purge(database: Database, now: datetime, on_progress: Callable[[int], None] | None) -> Erasure:
     """Erase the entries that have expired by then, some scopes at a time; return what this call erased."""
-    async with translated():
-        await require_all(await database.ready(), database.dialect)
+    await database.ready_for_all()
     purged: list[Erasure] = []
     last = 0
     while scope_ids := await database.run(partial(_next_scopes, after=last, now=now)):

@@ -45,7 +45,7 @@ from adk_memory._sql.tables import ENTRIES, EmbeddingRow, EntryRow, ScopeRow
 GLOBAL_KEY = ""
 """The project key of the global entries; a project id is never empty."""
 
-
+_ANY_MODEL: ColumnElement[bool] = true()
 _SEEN: tuple[Any, ...] = (
     ScopeRow.id,
     ScopeRow.project_key,
@@ -177,10 +177,14 @@ class Sight:
     def erase_entries(self, condition: ColumnElement[bool]) -> Delete:
         return delete(EntryRow).where(self._in_sight(), condition)
 
-    def erase_vectors(self, condition: ColumnElement[bool]) -> Delete:
-        """Erase the vectors, of all models, of the entries in sight that fulfil the condition."""
+    def erase_vectors(self, condition: ColumnElement[bool], of_model: ColumnElement[bool] = _ANY_MODEL) -> Delete:
+        """Erase the vectors, of all models or some, of the entries in sight that fulfil the condition."""
         erased = self.entries(EntryRow.id).where(condition)
-        return delete(EmbeddingRow).where(self.within(EmbeddingRow.scope_id), EmbeddingRow.entry_id.in_(erased))
+        return self.drop_vectors(and_(of_model, EmbeddingRow.entry_id.in_(erased)))
+
+    def drop_vectors(self, condition: ColumnElement[bool]) -> Delete:
+        """Erase the vectors in sight that fulfil the condition; their entries stay."""
+        return delete(EmbeddingRow).where(self.within(EmbeddingRow.scope_id), condition)
 
     def erase_scopes(self) -> Delete:
         return delete(ScopeRow).where(self.within(ScopeRow.id))

@@ -19,6 +19,7 @@ from adk_memory._paging import Place, cursor, place_of
 from adk_memory._records import session_records, single_record
 from adk_memory._scope import Scope
 from adk_memory._sessions import SessionEntries
+from adk_memory._sql.backlog import Backlog
 from adk_memory._sql.bulk import batch_of
 from adk_memory._sql.database import Database
 from adk_memory._sql.dialect import Dialect, chunks
@@ -33,7 +34,7 @@ from adk_memory._sql.reindexing import reindex, reindex_outdated
 from adk_memory._sql.scope import GLOBAL_KEY, look
 from adk_memory._sql.storing import Storage
 from adk_memory._sql.tables import EntryRow
-from adk_memory._sql.walking import require_all
+from adk_memory._sql.users import users
 from adk_memory._sql.writing import Batch
 from adk_memory._validation import (
     DEFAULT_LIMIT,
@@ -44,7 +45,7 @@ from adk_memory._validation import (
     validate_project_id,
     validate_query,
 )
-from adk_memory.embedding import Embedder, EmbeddingProvider
+from adk_memory.embedding import Embedder, EmbeddingProvider, OnEmbeddingError
 from adk_memory.erasure import Erasure, ErasureProof, ScrubReport
 from adk_memory.filters import Filter, validate_filter
 from adk_memory.reranking import Reranker, Reranking
@@ -78,12 +79,14 @@ class SqlMemoryService(MemoryService):
         owns_engine: bool,
         embedder: EmbeddingProvider | None,
         reranker: Reranker | None,
+        on_embedding_error: OnEmbeddingError,
         default_ttl: timedelta | None,
     ) -> None:
         self._dialect = dialect
-        self._embedder = None if embedder is None else Embedder(embedder)
+        self._embedder = Embedder.of(embedder, on_embedding_error)
         self._database = Database(engine, dialect, self._embedder, owns_engine=owns_engine)
         self._storage = Storage(self._database, self._embedder)
+        self._backlog = Backlog(self._database, self._embedder)
         self._reranking = Reranking(reranker)
         self._lifetime = Lifetime(default_ttl)
 
@@ -107,24 +110,36 @@ class SqlMemoryService(MemoryService):
         self._database.look_again()
         return await reindex(engine, self._dialect, from_scratch=from_scratch, on_progress=on_progress)
 
+    async def list_users(
+        self, app_name: str, *, prefix: str = "", after: str | None = None, limit: int | None = None
+    ) -> list[str]:
+        await self._database.ready_for_all()
+        return await self._database.run(users(app_name, prefix, after, limit, _clock.now()))
+
+    async def embed_pending(
+        self, *, on_progress: Callable[[int, int], None] | None = None, limit: int | None = None
+    ) -> int:
+        return await self._backlog.embed(on_progress, limit)
+
+    async def drop_model(self, model: str, *, on_progress: Callable[[int], None] | None = None) -> int:
+        return await self._backlog.drop(model, on_progress)
+
     async def purge_expired(self, *, on_progress: Callable[[int], None] | None = None) -> Erasure:
         return await purge(self._database, _clock.now(), on_progress)
 
     async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
-        engine = await self._database.ready()
         async with translated():
-            await require_all(engine, self._dialect)
-            return await self._dialect.scrub(engine, on_progress)
+            return await self._dialect.scrub(await self._database.ready_for_all(), on_progress)
 
     async def health_check(self) -> HealthReport:
         self._database.look_again()
         await self._database.run(lambda connection: connection.scalar(select(1)))
-        model = None if self._embedder is None else self._embedder.model
         return HealthReport(
             backend=self._dialect.name,
             schema_version=migrate.HEAD,
-            embedding_model=model,
+            embedding_model=None if self._embedder is None else self._embedder.model,
             index_outdated=self._database.index_outdated,
+            pending=await self._backlog.count(),
         )
 
     async def add_session(
@@ -139,7 +154,7 @@ class SqlMemoryService(MemoryService):
     ) -> list[str]:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
         validate_id("session_id", session_id)
-        ids, records = session_records(entries, session_id, project_id, existing)
+        ids, records = session_records(entries, session_id, project_id, existing, embedder=self._embedder)
         if records or existing == "replace":
             now = _clock.now()
             records = self._lifetime.dated(records, now)
@@ -156,7 +171,7 @@ class SqlMemoryService(MemoryService):
         existing: Literal["update", "keep"] = "update",
     ) -> str:
         scope = Scope.erasing(app_name, user_id, validate_project_id(project_id))
-        record = single_record(entry, existing)
+        record = single_record(entry, existing, self._embedder)
         now = _clock.now()
         records = self._lifetime.dated([record], now)
         await self._storage.store([Batch(scope, project_id, GLOBAL_KEY, records, existing, now)])
@@ -164,7 +179,7 @@ class SqlMemoryService(MemoryService):
 
     async def _add_batch(self, items: Sequence[SessionEntries], existing: Literal["update", "keep"]) -> None:
         now = _clock.now()
-        await self._storage.store([batch_of(item, existing, self._lifetime, now) for item in items])
+        await self._storage.store([batch_of(item, existing, self._lifetime, now, self._embedder) for item in items])
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         return await self._reranking.search(request, self._search)
@@ -298,8 +313,7 @@ class SqlMemoryService(MemoryService):
         self, app_name: str, user_id: str, *, on_progress: Callable[[int, int], None] | None = None
     ) -> ErasureProof:
         scope = Scope.erasing(app_name, user_id, ALL_PROJECTS)
-        async with translated():
-            await require_all(await self._database.ready(), self._dialect)  # what is hidden would count as gone
+        await self._database.ready_for_all()  # what is hidden would count as gone
         before = await self._database.run(partial(evidence, dialect=self._dialect, scope=scope))
         erased = await self.delete_user(app_name, user_id)
         report = await self.scrub(on_progress=on_progress)
@@ -310,12 +324,9 @@ class SqlMemoryService(MemoryService):
 
     async def _latest(self, scope: Scope, passing: ColumnElement[bool] | None, limit: int) -> list[Memory]:
         now = _clock.now()
-
-        def work(connection: Connection) -> list[Memory]:
-            memories, _ = newest_first(connection, look(connection, scope, now).narrowed(passing), limit)
-            return memories
-
-        return await self._database.run(work, scope)
+        return await self._database.run(
+            lambda connection: newest_first(connection, look(connection, scope, now).narrowed(passing), limit)[0], scope
+        )
 
     def _condition(self, filter: Filter | None) -> ColumnElement[bool] | None:
         return None if filter is None else condition(filter, self._dialect)

@@ -16,11 +16,9 @@ from sqlalchemy import (
     FromClause,
     Insert,
     Integer,
-    LargeBinary,
     Select,
     Subquery,
     Text,
-    bindparam,
     column,
     delete,
     event,
@@ -50,7 +48,7 @@ from adk_memory._sql.tables import ENTRIES, SEARCH_TABLE, TERM_TABLE, EmbeddingR
 from adk_memory._sql.traces import Traces
 from adk_memory._sql.urls import sqlite_url
 from adk_memory._sql.walking import everyones
-from adk_memory.embedding import EmbeddingProvider
+from adk_memory.embedding import EmbeddingProvider, OnEmbeddingError
 from adk_memory.erasure import ScrubReport
 from adk_memory.filters import Metadata
 from adk_memory.reranking import Reranker
@@ -87,13 +85,14 @@ class SqliteMemoryService(SqlMemoryService):
         *,
         embedder: EmbeddingProvider | None = None,
         reranker: Reranker | None = None,
+        on_embedding_error: OnEmbeddingError = "raise",
         default_ttl: timedelta | None = None,
     ) -> None:
         ours = isinstance(url_or_engine, str)
         engine = open_engine(url_or_engine) if isinstance(url_or_engine, str) else url_or_engine
         super().__init__(
             engine, SqliteDialect(), owns_engine=ours, embedder=embedder, reranker=reranker,
-            default_ttl=default_ttl,
+            on_embedding_error=on_embedding_error, default_ttl=default_ttl,
         )  # fmt: skip
 
 
@@ -295,19 +294,18 @@ class SqliteDialect:
     def check_vectors(self, connection: Connection) -> None:
         """Every SQLite can hold vectors."""
 
-    def vector_insert(self, scope_id: int, model_id: int) -> Insert:
-        return insert(EmbeddingRow).values(
-            scope_id=scope_id,
-            model_id=model_id,
-            entry_id=bindparam("entry"),
-            vector=bindparam("blob", type_=LargeBinary),
-        )
+    def add_vectors(self, connection: Connection, model_id: int, vectors: Sequence[tuple[int, int, Vector]]) -> None:
+        rows = [
+            {"scope_id": scope_id, "model_id": model_id, "entry_id": entry_id, "vector": _blob(vector)}
+            for scope_id, entry_id, vector in vectors
+        ]
+        connection.execute(insert(EmbeddingRow), rows)
+
+    async def drop_vector_index(self, engine: AsyncEngine, model: str) -> None:
+        """There is none."""
 
     async def tend(self, engine: AsyncEngine, model_id: int) -> None:
         """Searches are exact, and there is nothing to prepare for them."""
-
-    def vector_parameters(self, model_id: int, entry_id: int, vector: Vector) -> Mapping[str, object]:
-        return {"entry": entry_id, "blob": _blob(vector)}
 
 
 def _blob(vector: Vector) -> bytes:

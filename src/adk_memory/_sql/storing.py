@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -17,9 +16,6 @@ from adk_memory._sql.reindexing import refuse_newer
 from adk_memory._sql.scope import claim, look
 from adk_memory._sql.writing import Batch, Plan, plan, store
 from adk_memory.embedding import Embedder
-from adk_memory.errors import StorageError
-
-_logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 2
 """So often entries are added by what was seen without a lock, before the scope is locked for it."""
@@ -55,15 +51,7 @@ class Storage:
             case _:
                 await self._store_many(batches, model_id)
         if model_id is not None:
-            await self._tend(model_id)
-
-    async def _tend(self, model_id: int) -> None:
-        try:
-            async with translated():
-                await self._dialect.tend(await self._database.ready(), model_id)
-        except StorageError as error:
-            # What was to be stored is stored, and searches are right without this.
-            _logger.warning("the sketches of vectors are not up to date, which makes searches slower: %s", error)
+            await self._database.tend(model_id)
 
     async def _store_one(self, batch: Batch, model_id: int | None) -> None:
         vectors: dict[str, Vector | None] = {}
@@ -137,10 +125,18 @@ class Storage:
         return [passage for passage in passages if passage not in vectors]
 
     def _by_id(self, planned: Plan, vectors: Mapping[str, Vector | None]) -> dict[str, Vector | None]:
-        return {entry_id: vectors[passage] for entry_id, passage in self._passages(planned).items()}
+        embedder = self._embedder
+        if embedder is None:
+            return {}
+        given = planned.given()
+        units = dict(zip(given, embedder.units(list(given.values())), strict=True))
+        return units | {entry_id: vectors[passage] for entry_id, passage in self._passages(planned).items()}
 
     def _passages(self, planned: Plan) -> Mapping[str, str]:
-        return {} if self._embedder is None else planned.passages(turns=self._embedder.embeds_turns)
+        embedder = self._embedder
+        if embedder is None or not embedder.embeds_texts:
+            return {}
+        return planned.passages(turns=embedder.embeds_turns)
 
     async def _embedded(self, passages: Sequence[str]) -> dict[str, Vector | None]:
-        return {} if self._embedder is None or not passages else await self._embedder.passages(passages)
+        return {} if self._embedder is None or not passages else await self._embedder.new_passages(passages)

@@ -139,7 +139,11 @@ class EmbeddingModelRow(Base):
 
 
 class EmbeddingRow(Base):
-    """The vector of one entry by one model."""
+    """The vector of one entry by one model.
+
+    Where a model has none for an entry, a row says so whose ``model_id`` is the model's number below zero: no search
+    sees it, but who looks for entries without a vector does, and it goes as vectors go.
+    """
 
     __tablename__ = "adk_memory_embedding"
 

@@ -15,6 +15,7 @@ from adk_memory._records import Record, session_passages
 from adk_memory._scope import Scope
 from adk_memory._sql.dialect import Addition, Dialect, NewEntry, chunks
 from adk_memory._sql.erasing import erase
+from adk_memory._sql.models import answered_by
 from adk_memory._sql.scope import Sight, count, lives, look, new_scope
 from adk_memory._sql.tables import EmbeddingRow, EntryRow, entry_fields
 from adk_memory.types import Existing
@@ -74,14 +75,23 @@ class Plan:
         stored = self.here.get(record.id)
         if stored is None:
             return True
-        return self.batch.existing != "keep" and (not stored.has_vector or _reworded(record, stored.record))
+        lacks = record.vector is not None or not stored.has_vector or _reworded(record, stored.record)
+        return self.batch.existing != "keep" and lacks
 
     def passages(self, *, turns: bool) -> dict[str, str]:
         """Return what is to be embedded, by the ids of the records that need a vector: texts, or turns."""
         turns = turns and bool(self.batch.session_key)
         passages = session_passages(self.batch.records, self.last, turns=turns)
-        needing = filter(self.needs_vector, self.batch.records)
+        needing = [record for record in self.batch.records if record.vector is None and self.needs_vector(record)]
         return {record.id: passages[record.id] for record in needing if record.id in passages}
+
+    def given(self) -> dict[str, Sequence[float]]:
+        """Return the vectors that came with records, by their ids; those without a word have none."""
+        return {
+            record.id: record.vector
+            for record in self.batch.records
+            if record.vector is not None and self.needs_vector(record) and _analysis.has_word(record.text)
+        }
 
     def only_adds(self, vectors: Mapping[str, Vector | None]) -> bool:
         """Whether nothing that is stored is touched."""
@@ -136,7 +146,7 @@ KNOWN_COLUMNS = (
 
 
 def with_vectors(known: Select[Any], model_id: int | None) -> Select[Any]:
-    """Add the column ``vector_of`` to entries: their own id where they have a vector of the model."""
+    """Add the column ``vector_of`` to entries: their own id where the model has a vector, or none, for them."""
     if model_id is None:
         return known.add_columns(null().label("vector_of"))
     return known.add_columns(EmbeddingRow.entry_id.label("vector_of")).outerjoin(
@@ -190,17 +200,20 @@ def erase_expired(connection: Connection, dialect: Dialect, plan: Plan) -> None:
 def write_known(connection: Connection, dialect: Dialect, plan: Plan, vectors: Mapping[str, Vector | None]) -> None:
     """Write what is planned for entries that are stored already, with ``vectors`` by id."""
     _rewrite(connection, dialect, plan)
-    if plan.model_id is None:
-        return
     known = [record for record in plan.batch.records if record.id in plan.here]
-    rows = [
-        dialect.vector_parameters(plan.model_id, plan.here[record.id].row_id, vector)
-        for record in known
-        if (vector := vectors.get(record.id)) is not None
-    ]
+    if plan.model_id is None or not known:
+        return
+    [scope_id] = plan.sight.scope_ids
+    found = {plan.here[record.id].row_id: vectors.get(record.id) for record in known}
+    given = [plan.here[record.id].row_id for record in known if record.vector is not None and record.id in vectors]
+    for ids in chunks(given):  # of the others that are to get one, none has one
+        those = dialect.among(EntryRow.id, ids)
+        connection.execute(plan.sight.erase_vectors(those, answered_by(plan.model_id)))
+    rows = [(scope_id, row_id, vector) for row_id, vector in found.items() if vector is not None]
     if rows:
-        [scope_id] = plan.sight.scope_ids
-        connection.execute(dialect.vector_insert(scope_id, plan.model_id), rows)
+        dialect.add_vectors(connection, plan.model_id, rows)
+    if rows or given:
+        count(connection, {scope_id: (0, 0)})
 
 
 def _erase_others(connection: Connection, dialect: Dialect, plan: Plan) -> None:
@@ -257,6 +270,6 @@ def _last_position(sight: Sight, batch: Batch) -> Any:
 def _vector_of_entry(model_id: int) -> ColumnElement[bool]:
     return and_(
         EmbeddingRow.scope_id == EntryRow.scope_id,
-        EmbeddingRow.model_id == model_id,
+        answered_by(model_id),
         EmbeddingRow.entry_id == EntryRow.id,
     )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from adk_memory.cli._command import Command, UsageError, parse
 from adk_memory.cli._demo import DEMO
+from adk_memory.cli._embed import EMBED
 from adk_memory.cli._erasure import ERASE_USER, SCRUB
 from adk_memory.cli._index import INDEX
 from adk_memory.cli._keeping import EXPORT, IMPORT, PURGE
@@ -26,8 +27,8 @@ from adk_memory.errors import (
 )
 
 COMMANDS: tuple[Command, ...] = (
-    DEMO, UPGRADE, CURRENT, CHECK, REINDEX, PURGE, SCRUB, ADD, SEARCH, RECENT, DELETE, ERASE_USER, EXPORT, IMPORT,
-    INDEX, ROW_SECURITY, SERVE_MCP,
+    DEMO, UPGRADE, CURRENT, CHECK, REINDEX, EMBED, PURGE, SCRUB, ADD, SEARCH, RECENT, DELETE, ERASE_USER, EXPORT,
+    IMPORT, INDEX, ROW_SECURITY, SERVE_MCP,
 )  # fmt: skip
 
 _EXIT_CODES = (

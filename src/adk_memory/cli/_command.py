@@ -20,6 +20,7 @@ from adk_memory import migrate
 from adk_memory._open import open_engine, open_memory
 from adk_memory._sql.urls import backend_of, sqlite_url
 from adk_memory.cli._output import one_line, without_passwords
+from adk_memory.embedding import EmbeddingProvider
 from adk_memory.errors import ConfigurationError, SchemaMissingError
 from adk_memory.service import MemoryService
 
@@ -159,11 +160,17 @@ def shown_url(url: str) -> str:
     return one_line(url if backend_of(url) == "sqlite" else without_passwords(url))
 
 
-def call(url: str, operation: Callable[[MemoryService], Awaitable[Result]], *, create: bool = False) -> Result:
+def call(
+    url: str,
+    operation: Callable[[MemoryService], Awaitable[Result]],
+    *,
+    create: bool = False,
+    embedder: EmbeddingProvider | None = None,
+) -> Result:
     """Open the database, run ``operation`` with its service, close it, and return what came out."""
 
     async def run() -> Result:
-        async with open_database(url, create=create) as service:
+        async with open_database(url, create=create, embedder=embedder) as service:
             return await operation(service)
 
     return asyncio.run(run())
@@ -189,7 +196,7 @@ def call_on_engine(args: argparse.Namespace, operation: Callable[[AsyncEngine], 
     return asyncio.run(run())
 
 
-def open_database(url: str, *, create: bool = False) -> MemoryService:
+def open_database(url: str, *, create: bool = False, embedder: EmbeddingProvider | None = None) -> MemoryService:
     """Return the service of a database that outlives this process; a file has to be there, unless ``create``.
 
     Raises:
@@ -203,4 +210,4 @@ def open_database(url: str, *, create: bool = False) -> MemoryService:
     # SQLite would make an empty file of a mistyped path.
     if path is not None and not create and not path.startswith("file:") and not Path(path).exists():
         raise SchemaMissingError(f"there is no file {path}; adk-memory upgrade makes it")
-    return open_memory(url)
+    return open_memory(url, embedder=embedder)

@@ -22,6 +22,7 @@ from adk_memory import (
     SearchRequest,
     SearchResponse,
 )
+from adk_memory.embedding import OnEmbeddingError
 from adk_memory.testing._embedder import ToyEmbedder
 from adk_memory.types import AllProjects, Existing, Mode
 
@@ -33,20 +34,30 @@ OPTIONAL_OPERATIONS: Final = frozenset(
         "delete_project",
         "delete_session",
         "delete_user",
+        "drop_model",
+        "embed_pending",
         "export_user",
         "get",
         "health_check",
         "list_page",
         "list_recent",
+        "list_users",
     }
 )
 
 
 class MakeService(Protocol):
-    """Makes a service; it is entered, used and left by the suite."""
+    """Makes a service; it is entered, used and left by the suite.
+
+    ``on_embedding_error`` is passed where the backend has ``embed_pending``, and nowhere else.
+    """
 
     def __call__(
-        self, *, embedder: EmbeddingProvider | None = None, default_ttl: timedelta | None = None
+        self,
+        *,
+        embedder: EmbeddingProvider | None = None,
+        on_embedding_error: OnEmbeddingError = "raise",
+        default_ttl: timedelta | None = None,
     ) -> MemoryService: ...
 
 
@@ -121,10 +132,12 @@ class Memories:
         min_score: float | None = None,
         mode: Mode | None = None,
         filter: Filter | None = None,
+        vector: object = None,
     ) -> SearchResponse:
         self.can.need_filters(filter)
+        scope = (self.app_name, self.user_id, self.project_id)
         return await self.service.search(
-            SearchRequest(query, self.app_name, self.user_id, self.project_id, limit, min_score, mode, filter=filter)
+            SearchRequest(query, *scope, limit, min_score, mode, filter=filter, vector=vector)
         )
 
     async def found(
@@ -135,9 +148,12 @@ class Memories:
         min_score: float | None = None,
         mode: Mode | None = None,
         filter: Filter | None = None,
+        vector: object = None,
     ) -> list[str]:
         """Return the texts that a search finds, best first."""
-        return texts(await self.search(query, limit=limit, min_score=min_score, mode=mode, filter=filter))
+        return texts(
+            await self.search(query, limit=limit, min_score=min_score, mode=mode, filter=filter, vector=vector)
+        )
 
     async def scores(self, query: str, *, mode: Mode | None = None, filter: Filter | None = None) -> dict[str, float]:
         """Return the score of each text that a search finds, best first."""

@@ -50,6 +50,15 @@ class ExpiryContract(ClockedContract):
 
         assert [memory.expires_at for memory in found] == [end, None, None, end]
 
+    async def test_a_user_is_listed_until_the_end_of_the_last_entry(self, clock: Clock, memory: Memories) -> None:
+        memory.can.need("list_users")
+        await memory.add(MemoryEntry("green tea", expires_at=clock.now + HOUR))
+
+        clock.pass_by(HOUR - TICK)
+        assert await memory.service.list_users(memory.app_name) == ["ana"]
+        clock.pass_by(TICK)
+        assert await memory.service.list_users(memory.app_name) == []
+
     @pytest.mark.parametrize("mode", [None, "keyword", "vector", "hybrid"])
     async def test_a_search_finds_an_entry_until_its_end(
         self, clock: Clock, embedded: Memories, mode: Mode | None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import pytest
 
 from adk_memory import (
     Author,
+    ConfigurationError,
     MemoryEntry,
     MemoryServiceAdapter,
     OperationNotSupportedError,
@@ -31,11 +33,13 @@ OPERATIONS: Final[dict[str, Call]] = {
     "delete_entries": lambda m: m.service.delete_entries(m.app_name, "ana", "tea"),
     "delete_session": lambda m: m.service.delete_session(m.app_name, "ana", "s1"),
     "delete_user": lambda m: m.service.delete_user(m.app_name, "ana"),
+    "drop_model": lambda m: _known(m.service.drop_model("never")),
     "get": lambda m: m.service.get(m.app_name, "ana", "e1"),
     "health_check": lambda m: m.service.health_check(),
     "export_user": _all_of,
     "list_page": lambda m: m.service.list_page(m.app_name, "ana"),
     "list_recent": lambda m: m.service.list_recent(m.app_name, "ana"),
+    "list_users": lambda m: m.service.list_users(m.app_name),
 }
 IN_A_PROJECT: Final[dict[str, tuple[str, Call]]] = {  # by name: the operation that it needs, and the call
     "add_session": (
@@ -137,6 +141,11 @@ class RefusalsContract(ContractBase):
 
         with pytest.raises(OperationNotSupportedError):
             await memory.search("tea", mode=mode)
+
+
+async def _known(call: Awaitable[object]) -> None:
+    with suppress(ConfigurationError):  # there is no such model
+        await call
 
 
 def _adapter(memory: Memories) -> MemoryServiceAdapter:
