@@ -203,6 +203,9 @@ async def test_an_owner_who_is_no_superuser_looks_after_all_rows(plain: tuple[st
 
 WHOLE: dict[str, Callable[[PostgresMemoryService], Awaitable[object]]] = {
     "reindex": lambda memory: memory.reindex(),
+    "list_users": lambda memory: memory.list_users(APP),
+    "embed_pending": lambda memory: memory.embed_pending(),
+    "drop_model": lambda memory: memory.drop_model("toy-64"),
     "purge_expired": lambda memory: memory.purge_expired(),
     "scrub": lambda memory: memory.scrub(),
     "erase_user": lambda memory: memory.erase_user(APP, "ana"),
@@ -212,7 +215,8 @@ WHOLE: dict[str, Callable[[PostgresMemoryService], Awaitable[object]]] = {
 
 @pytest.mark.parametrize("operation", WHOLE)
 async def test_whoever_does_not_see_all_rows_does_not_look_after_them(filled: Secured, operation: str) -> None:
-    async with PostgresMemoryService(filled.role) as memory:
+    async with PostgresMemoryService(filled.role, embedder=ToyEmbedder()) as memory:
+        assert (await memory.health_check()).pending is None
         with pytest.raises(ConfigurationError, match="only the owner of the tables can do this"):
             await WHOLE[operation](memory)
         assert len(await memory.list_recent(APP, "ana")) == 1

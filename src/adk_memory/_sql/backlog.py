@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 from adk_memory._embedding_some import BATCH, Refusals, able, validate_most
 from adk_memory._sql.database import Database
+from adk_memory._sql.failures import translated
 from adk_memory._sql.models import model_named
 from adk_memory._sql.pending import (
     START,
@@ -41,11 +42,16 @@ class Backlog:
         if self._embedder is None:
             return None
         known = self._database.known_model
+        async with translated():
+            await self._database.ready()
+        if self._dialect.bound:
+            return None  # whose entries wait is hidden
         return await self._database.run(lambda connection: count_pending(connection, known(connection)))
 
     async def embed(self, on_progress: Callable[[int, int], None] | None, limit: int | None) -> int:
         """Do what `MemoryService.embed_pending` does."""
         embedder, limit = able(self._embedder), validate_most(limit)
+        await self._database.ready_for_all()
         work = _Work(self._database, embedder, cast(int, await self._database.registered_model()))
         total = await self.count() or 0
         # A walk that others have begun, or that was interrupted, may have left entries behind: then one more is due.
@@ -69,8 +75,9 @@ class Backlog:
 
     async def drop(self, model: str, on_progress: Callable[[int], None] | None) -> int:
         """Do what `MemoryService.drop_model` does."""
+        engine = await self._database.ready_for_all()
         model_id = await self._database.run(partial(model_named, name=model))
-        await self._dialect.drop_vector_index(await self._database.ready(), model)
+        await self._dialect.drop_vector_index(engine, model)
         dropped, after = 0, START
         while True:
             started = time.monotonic()

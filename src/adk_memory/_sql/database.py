@@ -56,11 +56,6 @@ class Database:
         async with translated():
             return await self.dialect.transact(await self.ready(), work, scope)
 
-    async def require_all(self) -> None:
-        """Raise a ConfigurationError where the database hides entries from this role, as row-level security does."""
-        async with translated():
-            await require_all(await self.ready(), self.dialect)
-
     async def ready(self) -> AsyncEngine:
         """Before the first statement: see that the tables, and the index in them, are what this version needs."""
         engine = await self.engine()
@@ -74,6 +69,13 @@ class Database:
         if self._embedder is not None:
             await self.dialect.run(engine, self.dialect.check_vectors)
         self._ready = True
+        return engine
+
+    async def ready_for_all(self) -> AsyncEngine:
+        """Before what looks after the entries of all users: see also that all of them can be seen."""
+        async with translated():
+            engine = await self.ready()
+            await require_all(engine, self.dialect)
         return engine
 
     def _look_around(self, connection: Connection) -> bool:

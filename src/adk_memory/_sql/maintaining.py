@@ -51,27 +51,23 @@ class SqlMaintenance(MaintainedService):
         self, app_name: str, *, prefix: str = "", after: str | None = None, limit: int | None = None
     ) -> list[str]:
         read = users(app_name, prefix, after, limit, _clock.now())
-        await self._database.require_all()
+        await self._database.ready_for_all()
         return await self._database.run(read)
 
     async def embed_pending(
         self, *, on_progress: Callable[[int, int], None] | None = None, limit: int | None = None
     ) -> int:
-        await self._database.require_all()
         return await self._backlog.embed(on_progress, limit)
 
     async def drop_model(self, model: str, *, on_progress: Callable[[int], None] | None = None) -> int:
-        await self._database.require_all()
         return await self._backlog.drop(model, on_progress)
 
     async def purge_expired(self, *, on_progress: Callable[[int], None] | None = None) -> Erasure:
-        await self._database.require_all()
         return await purge(self._database, _clock.now(), on_progress)
 
     async def scrub(self, *, on_progress: Callable[[int, int], None] | None = None) -> ScrubReport:
-        await self._database.require_all()
         async with translated():
-            return await self._database.dialect.scrub(await self._database.ready(), on_progress)
+            return await self._database.dialect.scrub(await self._database.ready_for_all(), on_progress)
 
     async def health_check(self) -> HealthReport:
         self._database.look_again()
@@ -82,5 +78,5 @@ class SqlMaintenance(MaintainedService):
             schema_version=migrate.HEAD,
             embedding_model=model,
             index_outdated=self._database.index_outdated,
-            pending=None if self._database.dialect.bound else await self._backlog.count(),
+            pending=await self._backlog.count(),
         )

@@ -23,6 +23,7 @@ _SCOPES_AT_ONCE: Final = 100
 
 async def purge(database: Database, now: datetime, on_progress: Callable[[int], None] | None) -> Erasure:
     """Erase the entries that have expired by then, some scopes at a time; return what this call erased."""
+    await database.ready_for_all()
     purged: list[Erasure] = []
     last = 0
     while scope_ids := await database.run(partial(_next_scopes, after=last, now=now)):

@@ -256,7 +256,7 @@ class SqlMemoryService(SqlMaintenance, MemoryService):
         self, app_name: str, user_id: str, *, on_progress: Callable[[int, int], None] | None = None
     ) -> ErasureProof:
         scope = Scope.erasing(app_name, user_id, ALL_PROJECTS)
-        await self._database.require_all()  # what is hidden would count as gone
+        await self._database.ready_for_all()  # what is hidden would count as gone
         before = await self._database.run(partial(evidence, dialect=self._dialect, scope=scope))
         erased = await self.delete_user(app_name, user_id)
         report = await self.scrub(on_progress=on_progress)
