@@ -80,6 +80,8 @@ def _watching(
     with nullcontext() if telemetry is None else telemetry.watching(observation, current=current):
         try:
             yield observation
+        except GeneratorExit:  # the caller has had enough
+            raise
         except BaseException as error:
             observation.error = type(error).__name__
             raise

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,18 @@ def test_a_file_that_fails_leaves_what_was_there(run: Run, stored: str, monkeypa
     assert (exported.code, exported.out) == (1, "")
     assert Path("all.jsonl").read_text() == "something else"
     assert sorted(path.name for path in Path().iterdir() if "jsonl" in path.name) == ["all.jsonl", "talk.jsonl"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes in folders")
+def test_a_pipe_is_written_to_and_stays(run: Run, stored: str) -> None:
+    os.mkfifo("pipe")
+    with open("pipe", "r+b", buffering=0) as pipe:  # noqa: PTH123 - open for both, so that nobody waits for the other
+        exported = run("export", "pipe", *OWNER)
+        assert stat.S_ISFIFO(Path("pipe").stat().st_mode)
+        lines = pipe.read(60_000).splitlines()
+
+    assert exported.out == "Exported 9 memories to pipe.\n"
+    assert [list(json.loads(line)) for line in lines] == [FIELDS] * 9
 
 
 def test_a_folder_that_is_not_there_is_named(run: Run, stored: str) -> None:

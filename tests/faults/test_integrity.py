@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import text
@@ -71,6 +72,21 @@ async def test_a_store_that_was_used_has_no_faults(url: str, monkeypatch: pytest
     monkeypatch.setattr(walking, "_ENTRIES_PER_STEP", per_step)
     assert await faults_of(url) == {}
     await fill(url)
+
+    await assert_sound(url)
+
+
+async def test_what_comes_after_an_expired_entry_may_stand_in_its_place(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = datetime.now(UTC)
+    async with open_memory(url) as service:
+        await remember(service, "green tea", MemoryEntry("in Lisbon", expires_at=now + timedelta(hours=1)))
+        monkeypatch.setattr("adk_memory._clock.now", lambda: now + timedelta(hours=2))
+        await remember(service, "black tea")
+
+        await assert_sound(url)
+        await service.purge_expired()
 
     await assert_sound(url)
 

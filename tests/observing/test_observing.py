@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -231,6 +232,20 @@ async def test_a_generator_is_watched_while_it_runs(watched: Watched) -> None:
     [span] = watched.spans
     assert (span.name, attributes(span)["adk_memory.memories.returned"]) == ("adk_memory.export", 3)
     assert attributes(span)["adk_memory.backend"] == "Backend"
+
+
+async def test_an_export_that_is_broken_off_has_not_failed(watched: Watched) -> None:
+    async with InMemoryMemoryService() as service:
+        for _ in range(2):
+            await service.add_entry("app", "ana", MemoryEntry("green tea"))
+        watched.exporter.clear()
+        async with aclosing(service.export_user("app", "ana")) as exported:
+            assert (await anext(exported)).text == "green tea"
+
+    span = watched.spans[0]
+    assert (span.name, span.status.status_code) == ("adk_memory.export_user", StatusCode.UNSET)
+    assert attributes(span)["adk_memory.memories.returned"] == 1
+    assert "error.type" not in attributes(span)
 
 
 def _run(code: str) -> str:

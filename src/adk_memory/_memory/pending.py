@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from adk_memory import _analysis
+from adk_memory import _analysis, _clock
 from adk_memory._embedding_some import BATCH, Refusals, able, validate_most
 from adk_memory._memory.rows import Row, Rows
 from adk_memory._records import turn_passage
@@ -51,5 +51,5 @@ def _passages(rows: Rows, embedder: Embedder, refused: set[str], most: int) -> l
 def _passage(rows: Rows, row: Row, embedder: Embedder) -> str:
     if row.session_id is None or not embedder.embeds_turns:
         return row.record.text
-    before = rows.before(row)
+    before = rows.before(row, _clock.now())
     return turn_passage(row.record, None if before is None else before.record)

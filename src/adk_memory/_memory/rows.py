@@ -125,6 +125,7 @@ class Rows:
         row.terms = _analysis.terms(record.text)
         if record.vector is not None and self._embedder is not None:
             row.vector = self._embedder.unit(record.vector) if row.terms else None
+            row.unembeddable = False
         row.record = record.over(row.record)
 
     def _passages(
@@ -171,13 +172,15 @@ class Rows:
             row.vector, row.unembeddable = None, False
         return dropped
 
-    def before(self, row: Row) -> Row | None:
-        """Return the turn before one of a session."""
+    def before(self, row: Row, now: datetime) -> Row | None:
+        """Return the turn before one of a session; what has expired by ``now`` is none."""
         place = (row.project_id, row.session_id)
         earlier = (
             other
             for other in self._users.get(row.user, [])
-            if (other.project_id, other.session_id) == place and other.position < row.position
+            if (other.project_id, other.session_id) == place
+            and other.position < row.position
+            and other.record.lives(now)
         )
         return max(earlier, key=lambda other: other.position, default=None)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
+from adk_memory import _clock
 from adk_memory._embedding_some import BATCH, Refusals, able, validate_most
 from adk_memory._sql.database import Database
 from adk_memory._sql.failures import translated
@@ -106,7 +107,12 @@ class _Work:
 
     async def embed(self, entries: Sequence[Key]) -> None:
         """Embed entries and store their vectors; no transaction is open while the provider is at work."""
-        shape: dict[str, Any] = {"dialect": self._dialect, "model_id": self.model_id, "turns": self._turns}
+        shape: dict[str, Any] = {
+            "dialect": self._dialect,
+            "model_id": self.model_id,
+            "turns": self._turns,
+            "now": _clock.now(),
+        }
         passages = await self._database.run(
             partial(waiting_passages, sight=sight_of(entries), entries=entries, **shape)
         )

@@ -14,10 +14,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adk_memory import _analysis
+from adk_memory import _analysis, _clock
 from adk_memory._sql.dialect import Dialect, Result
 from adk_memory._sql.failures import translated
-from adk_memory._sql.scope import GLOBAL_KEY
+from adk_memory._sql.scope import GLOBAL_KEY, lives
 from adk_memory._sql.tables import EmbeddingRow, EntryRow, ScopeRow
 from adk_memory._sql.walking import count_of_all, everyones, require_all, step
 
@@ -116,7 +116,8 @@ def _wrong_counters() -> Select[Any]:
 
 def _shared_positions() -> Select[Any]:
     place = (EntryRow.scope_id, EntryRow.session_key, EntryRow.position)
-    in_sessions = everyones(*place).where(EntryRow.session_key != GLOBAL_KEY)  # single entries stand beside nothing
+    # Single entries stand beside nothing, and what has expired leaves its place to what comes after it.
+    in_sessions = everyones(*place).where(EntryRow.session_key != GLOBAL_KEY, lives(_clock.now()))
     shared = in_sessions.group_by(*place).having(func.count() > 1).subquery()
     return select(func.count()).select_from(shared)
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, TypeAlias
 
 import numpy as np
-from sqlalchemy import Connection, and_, delete, exists, func, literal, not_, select, update
+from sqlalchemy import Connection, and_, delete, exists, func, literal, not_, or_, select, update
 from sqlalchemy.orm import aliased
 
 from adk_memory._ranking import Vector
 from adk_memory._records import Turn, turn_passage
 from adk_memory._sql.dialect import Dialect
 from adk_memory._sql.models import answered_by
-from adk_memory._sql.scope import GLOBAL_KEY, Sight, count, named_entries
+from adk_memory._sql.scope import GLOBAL_KEY, Sight, count, lives, named_entries
 from adk_memory._sql.tables import EmbeddingRow, EntryRow, MetaRow, ScopeRow
 from adk_memory._sql.walking import beyond, hold, places
 
@@ -85,14 +86,25 @@ def sight_of(entries: Sequence[Key]) -> Sight:
 
 
 def waiting_passages(
-    connection: Connection, dialect: Dialect, sight: Sight, entries: Sequence[Key], model_id: int, *, turns: bool
+    connection: Connection,
+    dialect: Dialect,
+    sight: Sight,
+    entries: Sequence[Key],
+    model_id: int,
+    *,
+    turns: bool,
+    now: datetime,
 ) -> dict[Key, str]:
-    """Return what is to be embedded of those of the entries that are in sight and still wait: texts, or turns."""
+    """Return what is to be embedded of those of the entries that are in sight and still wait: texts, or turns.
+
+    A turn that has expired by ``now`` comes before none.
+    """
     earlier = aliased(EntryRow)
     before = select(func.max(earlier.position)).where(
         earlier.scope_id == EntryRow.scope_id,
         earlier.session_key == EntryRow.session_key,
         earlier.position < EntryRow.position,
+        or_(earlier.expires_at.is_(None), earlier.expires_at > now),
     )
     columns = (EntryRow.scope_id, EntryRow.id, EntryRow.session_key, EntryRow.author, EntryRow.text)
     answered = exists().where(
@@ -104,7 +116,7 @@ def waiting_passages(
     rows = connection.execute(statement).all()
     if not turns:
         return {(row.scope_id, row.id): row.text for row in rows}
-    said = _said(connection, dialect, {(row.scope_id, row.session_key, row.before) for row in rows})
+    said = _said(connection, dialect, {(row.scope_id, row.session_key, row.before) for row in rows}, now)
     return {
         (row.scope_id, row.id): row.text
         if row.session_key == GLOBAL_KEY
@@ -114,14 +126,16 @@ def waiting_passages(
 
 
 def _said(
-    connection: Connection, dialect: Dialect, turns: set[tuple[int, str, int | None]]
+    connection: Connection, dialect: Dialect, turns: set[tuple[int, str, int | None]], now: datetime
 ) -> dict[tuple[int, str, int | None], Turn]:
     """Return turns, which are named by scope, session and position."""
     wanted = [turn for turn in turns if turn[1] != GLOBAL_KEY and turn[2] is not None]
     if not wanted:
         return {}
     place = (EntryRow.scope_id, EntryRow.session_key, EntryRow.position)
-    rows = connection.execute(named_entries(dialect.given(place, wanted), *place, EntryRow.author, EntryRow.text))
+    # What has expired may stand at the same place.
+    said = named_entries(dialect.given(place, wanted), *place, EntryRow.author, EntryRow.text).where(lives(now))
+    rows = connection.execute(said)
     return {(row.scope_id, row.session_key, row.position): row for row in rows}
 
 
@@ -146,6 +160,7 @@ def store_vectors(
     model_id: int,
     *,
     turns: bool,
+    now: datetime,
 ) -> int:
     """Store the vectors of those entries whose passages are still what was embedded; return how many."""
     entries = sorted(key for key, passage in passages.items() if passage in vectors)
@@ -153,7 +168,7 @@ def store_vectors(
     sight = hold(connection, dialect.among(ScopeRow.id, sorted({scope_id for scope_id, _ in entries})))
     if not sight:
         return 0
-    still = waiting_passages(connection, dialect, sight, entries, model_id, turns=turns)
+    still = waiting_passages(connection, dialect, sight, entries, model_id, turns=turns, now=now)
     found = {key: vectors[passages[key]] for key in entries if still.get(key) == passages[key]}
     made = [(*key, vector) for key, vector in found.items() if vector is not None]
     none = [(*key, _NOTHING) for key, vector in found.items() if vector is None]

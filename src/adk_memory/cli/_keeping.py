@@ -39,7 +39,13 @@ def _export(args: argparse.Namespace) -> None:
 
 
 def _write_whole(url: str, args: argparse.Namespace, path: Path) -> int:
-    """Write the file beside its place, where only its owner can read it, and put it there once it is whole."""
+    """Write the file beside its place, where only its owner can read it, and put it there once it is whole.
+
+    A pipe or a device that is there is not replaced but written to.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as stream:
+            return _write(url, args, stream.write)
     beside: str | None = None
     try:
         handle, beside = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.parent)

@@ -10,6 +10,7 @@ import pytest
 from adk_memory import EmbeddingError, MemoryEntry, OperationNotSupportedError, ValidationError
 from adk_memory.embedders import GivenVectors
 from adk_memory.testing._base import Capabilities, MakeService, Memories
+from adk_memory.testing._clocked import HOUR, Clock, ClockedContract
 from adk_memory.testing._deferring import DeferringContract, FailingEmbedder
 from adk_memory.testing._providers import InterruptedEmbedder
 
@@ -27,7 +28,13 @@ class TurnEmbedder(InterruptedEmbedder):
     embeds_turns = True
 
 
-class PendingContract(DeferringContract):
+class FailingTurnEmbedder(FailingEmbedder):
+    """Asks for the same, and fails while it is told to."""
+
+    embeds_turns = True
+
+
+class PendingContract(DeferringContract, ClockedContract):
     async def test_a_turn_is_embedded_later_as_it_would_have_been_at_first(
         self, make_service: MakeService, capabilities: Capabilities, app_name: str
     ) -> None:
@@ -51,6 +58,27 @@ class PendingContract(DeferringContract):
             assert set(first.asked) <= set(later.asked)
             assert {"Ben: what will you have\nAna: green tea", "Ana: !!!\nuser: a good choice"} <= set(later.asked)
             assert (await mine.search("tea")).partial is False
+
+    async def test_the_turn_before_is_never_one_that_has_expired(
+        self, make_service: MakeService, capabilities: Capabilities, app_name: str, clock: Clock
+    ) -> None:
+        embedder = FailingTurnEmbedder(model=f"toy-{uuid.uuid4().hex}")
+        async with self._deferring(make_service, capabilities, embedder) as service:
+            mine = Memories(service, capabilities, app_name)
+            embedder.down = True
+            await mine.add("first", MemoryEntry("gone", expires_at=clock.now + HOUR), "last")
+            await mine.add(MemoryEntry("also gone", expires_at=clock.now + HOUR), "alone", session="s2")
+            await mine.add("one", MemoryEntry("two, gone", expires_at=clock.now + HOUR), session="s3")
+            clock.pass_by()
+            await mine.add("two", session="s3")
+            await mine.add("three", session="s3")
+            embedder.down = False
+            await service.embed_pending()
+            await mine.delete_user()
+
+        assert {"user: first\nuser: last", "user: alone", "user: one\nuser: two", "user: two\nuser: three"} <= set(
+            embedder.asked
+        )
 
     async def test_a_text_that_the_embedder_refuses_does_not_keep_the_others_waiting(
         self, deferring: Memories, failing: FailingEmbedder
@@ -97,6 +125,8 @@ class PendingContract(DeferringContract):
         assert sorted(await deferring.found("tea", mode="keyword")) == ["green tea", "zero tea"]
         await deferring.add(MemoryEntry("zero tea", vector=[1.0] * 64))
         assert (await deferring.search("tea")).partial is False
+        await deferring.add(MemoryEntry("zero tea", vector=[0.0] * 64))
+        assert await deferring.service.embed_pending() == 1
 
     async def test_no_more_are_embedded_than_the_limit(self, deferring: Memories, failing: FailingEmbedder) -> None:
         failing.down = True
