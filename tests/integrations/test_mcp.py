@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -77,6 +78,14 @@ async def test_two_clients_at_once_share_one_file(url: str) -> None:
         assert len(await texts(one, "list_memories", limit=100)) == 40
 
 
+def wait_for(port: int) -> None:
+    for _ in range(1_200):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+
+
 @pytest.fixture
 def http_url(url: str) -> Iterator[str]:
     with socket.socket() as free:
@@ -84,11 +93,7 @@ def http_url(url: str) -> Iterator[str]:
         port = free.getsockname()[1]
     server = subprocess.Popen([sys.executable, *command(url, "--http", str(port))], stderr=subprocess.DEVNULL)
     try:
-        for _ in range(1_200):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
+        wait_for(port)
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         server.terminate()
@@ -182,3 +187,38 @@ def test_a_database_without_tables_is_refused_before_a_client_is_served(sqlite_u
     ran = subprocess.run([sys.executable, *command(sqlite_url)], capture_output=True, text=True, check=False)
     assert ran.returncode == 3
     assert "adk-memory upgrade" in ran.stderr
+
+
+def test_a_port_that_is_taken_is_no_missing_table(url: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        ran = subprocess.run([sys.executable, *command(url, "--http", port)], capture_output=True, check=False)
+    assert ran.returncode == 1
+    assert b"in use" in ran.stderr
+
+
+def test_interrupting_a_server_closes_its_database_in_peace(url: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen([sys.executable, *command(url, "--http", str(port))], stderr=subprocess.PIPE)
+    wait_for(port)
+    server.send_signal(signal.SIGINT)
+    _, complaints = server.communicate(timeout=30)
+    assert (server.returncode, complaints) == (130, b"")
+
+
+def test_a_client_that_goes_away_is_no_bug(url: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, *command(url)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
+        server.stdout.close()
+        server.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        server.stdin.close()
+        complaints = server.stderr.read()
+    assert (server.returncode, complaints) == (141, b"")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+from collections.abc import Awaitable
 
 from adk_memory.cli._command import Command, UsageError, add_owner, add_url, call, database_url
 from adk_memory.service import MemoryService
@@ -23,12 +25,29 @@ def _serve(args: argparse.Namespace) -> None:
         await service.health_check()  # before a client is told that all is well
         server = memory_server(service, args.app, args.user, args.project, log_level="WARNING")
         if address is None:
-            await server.run_stdio_async()
+            await _until_eof(server.run_stdio_async())
         else:
-            host, port = address
-            await server.run_streamable_http_async(host=host, port=port)
+            await _until_signal(server.run_streamable_http_async(host=address[0], port=address[1]))
 
     call(database_url(args), serve)
+
+
+async def _until_eof(serving: Awaitable[None]) -> None:
+    try:
+        await serving
+    except BaseExceptionGroup as group:
+        if group.split(BrokenPipeError)[1] is not None:
+            raise
+        raise BrokenPipeError from None  # the client went away, as any reader of an output may
+
+
+async def _until_signal(serving: Awaitable[None]) -> None:
+    try:
+        await serving
+    except SystemExit:  # with a code of the web server's, which has said why; 3 is ours for missing tables
+        raise SystemExit(1) from None
+    # After Ctrl-C the web server raises the signal again. It cancels this, and not the closing of the database.
+    await asyncio.sleep(0)
 
 
 def _address(given: str) -> tuple[str, int]:

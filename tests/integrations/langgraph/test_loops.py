@@ -7,8 +7,8 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ pytest.importorskip("langgraph.store.base", reason="langgraph-checkpoint is not 
 
 from langgraph.store.base import GetOp
 
-from adk_memory import ConfigurationError, InMemoryMemoryService, MemoryEntry, SchemaMissingError
+from adk_memory import ConfigurationError, InMemoryMemoryService, MemoryEntry, SchemaMissingError, ValidationError
 from adk_memory.integrations.langgraph import AdkMemoryStore, AsyncAdkMemoryStore
 
 
@@ -143,6 +143,14 @@ async def test_a_private_database_in_memory_needs_no_setup() -> None:
         assert await store.aget(("a",), "k") is not None
 
 
+@pytest.mark.parametrize("name", ["why?.db", "50%20.db", "a#b.db"])
+def test_a_path_is_taken_as_it_is(tmp_path: Path, name: str) -> None:
+    with AdkMemoryStore.from_conn_string(str(tmp_path / name)) as store:
+        store.put(("a",), "k", {"n": 1})
+
+    assert (tmp_path / name).exists()
+
+
 @pytest.mark.parametrize("string", ["host=localhost dbname=x", "dbname = x", "redis://localhost"])
 def test_a_string_that_is_no_url_is_refused(string: str) -> None:
     with pytest.raises(ConfigurationError), AdkMemoryStore.from_conn_string(string):
@@ -162,6 +170,40 @@ def test_a_closed_store_leaves_no_thread_and_opens_again(sqlite_url: str) -> Non
     assert threads() == []
     assert store.get(("a",), "k") is not None
     store.close()
+
+
+def test_closing_waits_for_the_calls_of_other_threads(sqlite_url: str) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        begun.set()
+        may_end.wait(30)
+        return [[1.0, 0.0] for _ in texts]
+
+    store = AdkMemoryStore(sqlite_url, index={"dims": 2, "embed": embed})
+    with ThreadPoolExecutor(2) as threads:
+        put = threads.submit(store.put, ("a",), "k", {"text": "tea"})
+        assert begun.wait(30)
+        closed = threads.submit(store.close)
+        assert not wait([closed], timeout=0.2).done
+        may_end.set()
+        assert not wait([put, closed], timeout=30).not_done
+
+    assert store.get(("a",), "k") is not None
+    store.close()
+
+
+async def test_closing_an_asynchronous_store_finishes_what_was_asked_for(url: str) -> None:
+    async with AsyncAdkMemoryStore(url) as store:
+        await store.aput(("a",), "k", {"n": 1})
+        put = asyncio.ensure_future(store.aput(("a",), "k", {"n": 2}))
+        wrong = asyncio.ensure_future(store.asearch(("a",), filter={"$x": 1}))
+        await asyncio.sleep(0)
+
+    done, _ = await asyncio.wait([put, wrong], timeout=30)
+    assert done == {put, wrong}
+    assert isinstance(wrong.exception(), ValidationError)
+    put.exception()  # they are one batch
 
 
 async def test_a_service_that_is_given_to_an_asynchronous_store_stays_open() -> None:

@@ -105,9 +105,8 @@ class TextEmbedder:
             return dict(zip(texts, map(self._lifted, made), strict=True))
         except EmbeddingError:
             raise
-        except Exception as error:
-            # The cause may hold a text, so only its type is named.
-            raise EmbeddingError(f"embed failed with {type(error).__name__}; nothing was written") from error
+        except Exception as error:  # noqa: BLE001 - it may hold a text, so only its type is named
+            raise EmbeddingError(f"embed failed with {type(error).__name__}; nothing was written") from None
 
     def _lifted(self, vector: Iterable[float]) -> list[float]:
         values = [float(value) for value in vector]

@@ -7,9 +7,10 @@ import concurrent.futures
 import logging
 import re
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Final, Self, TypeVar
+from urllib.parse import quote
 
 from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 from langgraph.store.base.batch import AsyncBatchedBaseStore
@@ -203,9 +204,12 @@ class AsyncAdkMemoryStore(AsyncBatchedBaseStore):  # type: ignore[misc]
         return True
 
     async def close(self) -> None:
-        """Stop sweeping, and close what the store opened itself."""
+        """Stop sweeping, finish what was asked for, and close what the store opened itself."""
         await self.stop_ttl_sweeper()
-        if self._task is not None:
+        if self._task is not None and not self._task.done():
+            # Batches follow one another: when this one, which asks for nothing, is answered, so are all before it.
+            # An error is that of a call that shares its batch.
+            await asyncio.gather(self.asearch((), limit=0), return_exceptions=True)
             self._task.cancel()
         await self._core.close()
 
@@ -308,17 +312,26 @@ class _LoopThread:
             raise asyncio.InvalidStateError("a synchronous call in the store's own event loop; await its async form")
         return self.submit(work).result()
 
-    def stop(self, last: Any) -> None:
-        """Await ``last()`` in the loop and end it, if it was ever needed."""
-        if self._loop is None or self._thread is None:
-            return
-        self.result(last())
-        self.result(self._loop.shutdown_default_executor())
-        loop, thread = self._loop, self._thread
-        self._loop = self._thread = None
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    def stop(self, last: Callable[[], Awaitable[None]]) -> None:
+        """Await what was submitted, then ``last()``, in the loop, and end it, if it was ever needed."""
+        if threading.current_thread() is self._thread:
+            raise asyncio.InvalidStateError("the store's own event loop can't wait for its end")
+        with self._starting:  # whoever submits meanwhile starts the next loop
+            if self._loop is None or self._thread is None:
+                return
+            loop, thread = self._loop, self._thread
+            asyncio.run_coroutine_threadsafe(_ended(last), loop).result()
+            self._loop = self._thread = None
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+
+async def _ended(last: Callable[[], Awaitable[None]]) -> None:
+    # Callers in other threads wait for these; a loop that stops before they are done would let them wait for ever.
+    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
+    await last()
+    await asyncio.get_running_loop().shutdown_default_executor()
 
 
 def _url(conn_string: str) -> str:
@@ -326,4 +339,4 @@ def _url(conn_string: str) -> str:
         raise ConfigurationError("a connection string of libpq's must be written as a URL: postgresql://user@host/name")
     if "://" in conn_string or conn_string.startswith("sqlite:"):
         return conn_string
-    return "sqlite://" if conn_string == ":memory:" else f"sqlite:///{conn_string}"
+    return "sqlite://" if conn_string == ":memory:" else f"sqlite:///{quote(conn_string)}"
