@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from adk_memory._calling import awaitable
-from adk_memory._validation import DEFAULT_LIMIT
+from adk_memory._validation import DEFAULT_LIMIT, validate_id
 from adk_memory.adapter import MemoryServiceAdapter
 from adk_memory.errors import EmbeddingError, StorageError, ValidationError
 from adk_memory.filters import Filter
@@ -99,7 +99,7 @@ def remembering(
     Raises:
         ValidationError: from a turn: its message, or what ``chat`` returned, is not a text.
     """
-    session = session_id or uuid.uuid4().hex
+    session = uuid.uuid4().hex if session_id is None else validate_id("session_id", session_id)
     reply_to = awaitable(chat)
 
     async def answer(message: str) -> str:

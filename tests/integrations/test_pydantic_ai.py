@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from adk_memory import InMemoryMemoryService, MemoryEntry, MemoryServiceAdapter
+from adk_memory import ConfigurationError, InMemoryMemoryService, MemoryEntry, MemoryServiceAdapter
 
 pytest.importorskip("pydantic_ai", reason="the extra pydantic-ai is not installed")
 
@@ -101,3 +102,9 @@ async def test_a_run_becomes_memories_and_a_later_one_recalls_it(memory: MemoryS
         ("user", "Again, please?"),
         ("helper", "It is 42."),
     ]
+
+
+@pytest.mark.parametrize("memory", [InMemoryMemoryService(), None, "ana"], ids=["service", "nothing", "text"])
+def test_what_is_no_adapter_is_refused_when_the_agent_is_made(memory: Any) -> None:
+    with pytest.raises(ConfigurationError, match="MemoryServiceAdapter"):
+        memory_toolset(memory)

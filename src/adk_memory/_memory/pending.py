@@ -17,7 +17,7 @@ async def embed_pending(
     """Do what `MemoryService.embed_pending` does."""
     embedder, limit = able(embedder), validate_most(limit)
     refusals = Refusals(embedder)
-    total = rows.pending()
+    total = rows.pending(_clock.now())
     embedded = 0
     while limit is None or embedded < limit:
         waiting = _passages(rows, embedder, refusals.texts, BATCH if limit is None else min(BATCH, limit - embedded))
@@ -26,7 +26,7 @@ async def embed_pending(
         vectors = await refusals.vectors_of_the_others([passage for _, passage in waiting])
         for row, passage in waiting:
             # It may have been rewritten or erased meanwhile.
-            if row.is_pending and passage in vectors and passage == _passage(rows, row, embedder):
+            if row.waits(_clock.now()) and passage in vectors and passage == _passage(rows, row, embedder):
                 row.vector = vectors[passage]
                 row.unembeddable = row.vector is None
                 embedded += 1
@@ -38,10 +38,11 @@ async def embed_pending(
 
 def _passages(rows: Rows, embedder: Embedder, refused: set[str], most: int) -> list[tuple[Row, str]]:
     found: list[tuple[Row, str]] = []
+    now = _clock.now()
     for row in rows.all():
         if len(found) == most:
             break
-        if row.is_pending and _analysis.has_word(row.record.text):
+        if row.waits(now) and _analysis.has_word(row.record.text):
             passage = _passage(rows, row, embedder)
             if passage not in refused:
                 found.append((row, passage))

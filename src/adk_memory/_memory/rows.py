@@ -32,9 +32,9 @@ class Row:
     vector: Vector | None = None
     unembeddable: bool = False  # the model was asked, and has no vector for it
 
-    @property
-    def is_pending(self) -> bool:
-        return bool(self.terms) and self.vector is None and not self.unembeddable
+    def waits(self, now: datetime) -> bool:
+        """Whether it has words and no vector, and is still there."""
+        return bool(self.terms) and self.vector is None and not self.unembeddable and self.record.lives(now)
 
     @property
     def author(self) -> str:
@@ -162,8 +162,8 @@ class Rows:
     def all(self) -> Iterator[Row]:
         return chain.from_iterable(self._users.values())
 
-    def pending(self) -> int:
-        return sum(row.is_pending for row in self.all())
+    def pending(self, now: datetime) -> int:
+        return sum(row.waits(now) for row in self.all())
 
     def drop_vectors(self) -> int:
         dropped = 0

@@ -264,7 +264,8 @@ class InMemoryMemoryService(MemoryService):
     async def health_check(self) -> HealthReport:
         if self._embedder is None:
             return HealthReport(backend="memory")
-        return HealthReport(backend="memory", embedding_model=self._embedder.model, pending=self._rows.pending())
+        pending = self._rows.pending(_clock.now())
+        return HealthReport(backend="memory", embedding_model=self._embedder.model, pending=pending)
 
     async def embed_pending(
         self, *, on_progress: Callable[[int, int], None] | None = None, limit: int | None = None

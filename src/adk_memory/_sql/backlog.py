@@ -47,7 +47,7 @@ class Backlog:
             await self._database.ready()
         if self._dialect.bound:
             return None  # whose entries wait is hidden
-        return await self._database.run(lambda connection: count_pending(connection, known(connection)))
+        return await self._database.run(lambda connection: count_pending(connection, known(connection), _clock.now()))
 
     async def embed(self, on_progress: Callable[[int, int], None] | None, limit: int | None) -> int:
         """Do what `MemoryService.embed_pending` does."""

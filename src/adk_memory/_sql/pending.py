@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 import numpy as np
-from sqlalchemy import Connection, and_, delete, exists, func, literal, not_, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, literal, not_, or_, select, update
 from sqlalchemy.orm import aliased
 
 from adk_memory._ranking import Vector
@@ -22,7 +22,7 @@ from adk_memory._sql.dialect import Dialect
 from adk_memory._sql.models import answered_by
 from adk_memory._sql.scope import GLOBAL_KEY, Sight, count, lives, named_entries
 from adk_memory._sql.tables import EmbeddingRow, EntryRow, MetaRow, ScopeRow
-from adk_memory._sql.walking import beyond, hold, places
+from adk_memory._sql.walking import beyond, everyones, hold, places
 
 _ENTRIES_AT_A_TIME = 2_000
 _VECTORS_AT_A_TIME = 2_000
@@ -45,13 +45,16 @@ class Step:
     end: bool
 
 
-def count_pending(connection: Connection, model_id: int | None) -> int:
-    """Return how many entries have words and no vector of the model; `None` is one that has no vector at all."""
+def count_pending(connection: Connection, model_id: int | None, now: datetime) -> int:
+    """Return how many living entries have words and no vector of the model; `None` is one that has no vector at all."""
     entries = connection.scalar(select(func.coalesce(func.sum(ScopeRow.entry_count), 0))) or 0
     answered = 0
     if model_id is not None:
         answered = connection.scalar(select(func.count()).select_from(EmbeddingRow).where(answered_by(model_id))) or 0
-    return max(0, int(entries) - answered)
+    gone = everyones(func.count()).where(EntryRow.expires_at <= now, EntryRow.term_count > 0)
+    if model_id is not None:
+        gone = gone.where(not_(_answered(model_id)))
+    return max(0, int(entries) - answered - (connection.scalar(gone) or 0))
 
 
 def next_step(connection: Connection, dialect: Dialect, model_id: int, most: int) -> Step:
@@ -97,7 +100,7 @@ def waiting_passages(
 ) -> dict[Key, str]:
     """Return what is to be embedded of those of the entries that are in sight and still wait: texts, or turns.
 
-    A turn that has expired by ``now`` comes before none.
+    What has expired by ``now`` does not, and comes before none.
     """
     earlier = aliased(EntryRow)
     before = select(func.max(earlier.position)).where(
@@ -107,12 +110,10 @@ def waiting_passages(
         or_(earlier.expires_at.is_(None), earlier.expires_at > now),
     )
     columns = (EntryRow.scope_id, EntryRow.id, EntryRow.session_key, EntryRow.author, EntryRow.text)
-    answered = exists().where(
-        EmbeddingRow.scope_id == EntryRow.scope_id, answered_by(model_id), EmbeddingRow.entry_id == EntryRow.id
-    )
-    statement = sight.entries(*columns, (before.scalar_subquery() if turns else literal(None)).label("before")).where(
-        dialect.among(EntryRow.id, [entry_id for _, entry_id in entries]), EntryRow.term_count > 0, not_(answered)
-    )
+    those = dialect.among(EntryRow.id, [entry_id for _, entry_id in entries])
+    waiting = and_(those, EntryRow.term_count > 0, lives(now), not_(_answered(model_id)))
+    turn_before = before.scalar_subquery() if turns else literal(None)
+    statement = sight.entries(*columns, turn_before.label("before")).where(waiting)
     rows = connection.execute(statement).all()
     if not turns:
         return {(row.scope_id, row.id): row.text for row in rows}
@@ -123,6 +124,13 @@ def waiting_passages(
         else turn_passage(row, said.get((row.scope_id, row.session_key, row.before)))
         for row in rows
     }
+
+
+def _answered(model_id: int) -> ColumnElement[bool]:
+    """Return whether an entry has a vector of the model, or is known to get none."""
+    return exists().where(
+        EmbeddingRow.scope_id == EntryRow.scope_id, answered_by(model_id), EmbeddingRow.entry_id == EntryRow.id
+    )
 
 
 def _said(

@@ -7,10 +7,21 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from adk_memory.adapter import MemoryServiceAdapter
+from adk_memory.errors import ConfigurationError
+from adk_memory.service import MemoryService
 from adk_memory.types import MemoryEntry
 
 MemoryOf: TypeAlias = MemoryServiceAdapter | Callable[[Any], MemoryServiceAdapter]
 """An adapter, or a function that finds one in the context of a run: an agent may serve many users."""
+
+
+def checked(memory: MemoryOf) -> MemoryOf:
+    """Return ``memory``; a mistake is better told where an agent is made than in the middle of a run."""
+    if not isinstance(memory, MemoryServiceAdapter) and (isinstance(memory, MemoryService) or not callable(memory)):
+        raise ConfigurationError(
+            f"memory must be a MemoryServiceAdapter, or a function that finds one, got {type(memory).__name__}"
+        )
+    return memory
 
 
 def memory_of(memory: MemoryOf, context: Any) -> MemoryServiceAdapter:

@@ -7,7 +7,7 @@ from typing import Any
 from adk_memory._packages import require
 from adk_memory.adapter import MemoryServiceAdapter
 from adk_memory.context import recall_context
-from adk_memory.integrations._agents import MemoryOf, memory_of, store_turn
+from adk_memory.integrations._agents import MemoryOf, checked, memory_of, store_turn
 from adk_memory.types import MemoryEntry
 
 require("agents", __name__, "openai-agents")
@@ -27,6 +27,8 @@ def memory_tools(memory: MemoryOf) -> list[FunctionTool]:
 
     ``memory`` is an adapter, or a function from the context of a run, as `Runner.run` was given it, to one.
     """
+
+    checked(memory)
 
     async def recall_memories(run: RunContextWrapper[Any], query: str) -> str:
         """Find what is known from earlier conversations.
@@ -54,6 +56,8 @@ def memory_input_filter(memory: MemoryOf, **options: Any) -> CallModelInputFilte
 
     ``options`` are those of `recall_context`.
     """
+
+    checked(memory)
 
     async def with_memories(data: CallModelData[Any]) -> ModelInputData:
         asked = _last_words(data.model_data.input)

@@ -8,7 +8,7 @@ from typing import Any
 from adk_memory._packages import require
 from adk_memory.adapter import MemoryServiceAdapter
 from adk_memory.context import recall_context
-from adk_memory.integrations._agents import MemoryOf, memory_of, store_turn
+from adk_memory.integrations._agents import MemoryOf, checked, memory_of, store_turn
 from adk_memory.types import MemoryEntry
 
 require("pydantic_ai", __name__, "pydantic-ai")
@@ -23,6 +23,8 @@ def memory_toolset(memory: MemoryOf) -> FunctionToolset[Any]:
 
     ``memory`` is an adapter, or a function from a run's ``deps`` to one.
     """
+
+    checked(memory)
 
     async def recall_memories(run: RunContext[Any], query: str) -> str:
         """Find what is known from earlier conversations.
@@ -52,6 +54,8 @@ def memory_instructions(memory: MemoryOf, **options: Any) -> Callable[[RunContex
 
     ``options`` are those of `recall_context`.
     """
+
+    checked(memory)
 
     async def instructions(run: RunContext[Any]) -> str:
         asked = _text(run.prompt)

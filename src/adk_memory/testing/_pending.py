@@ -80,6 +80,26 @@ class PendingContract(DeferringContract, ClockedContract):
             embedder.asked
         )
 
+    async def test_what_has_expired_waits_for_no_vector_and_is_not_shown_to_the_embedder(
+        self, make_service: MakeService, capabilities: Capabilities, app_name: str, clock: Clock
+    ) -> None:
+        embedder = FailingTurnEmbedder(model=f"toy-{uuid.uuid4().hex}")
+        async with self._deferring(make_service, capabilities, embedder) as service:
+            mine = Memories(service, capabilities, app_name)
+            embedder.down = True
+            await mine.add(MemoryEntry("gone", expires_at=clock.now + HOUR), session="s1")
+            await mine.add("stays", session="s2")
+            before = (await service.health_check()).pending or 0
+            clock.pass_by()
+            assert (await service.health_check()).pending == before - 1
+            embedder.down = False
+            embedder.asked.clear()
+            await service.embed_pending()
+            await mine.delete_user()
+
+        assert "user: stays" in embedder.asked
+        assert "user: gone" not in embedder.asked
+
     async def test_a_text_that_the_embedder_refuses_does_not_keep_the_others_waiting(
         self, deferring: Memories, failing: FailingEmbedder
     ) -> None:
