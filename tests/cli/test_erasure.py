@@ -42,7 +42,7 @@ def test_it_is_proven_that_nothing_is_left(run: Run) -> None:
     assert (said.code, said.out.splitlines()[0]) == (
         0, "Erased 0 memories: 0 vectors, 0 entries of the index, 0 scopes."
     )  # fmt: skip
-    assert said.out.endswith("Nothing of the user was found.\n")
+    assert said.out.endswith("Nothing of the user was there, so nothing was looked for.\n")
 
 
 def test_what_is_found_makes_it_fail(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

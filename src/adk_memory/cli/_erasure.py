@@ -56,7 +56,8 @@ def _report_proof(args: argparse.Namespace, proof: ErasureProof) -> None:
         places = ", ".join(place for place, count in proof.found.items() if count)
         raise AdkMemoryError(f"the user was erased, but something was found in: {places}; scrub again, or see the docs")
     if not args.json:
-        say("Nothing of the user was found.")
+        was_there = proof.erased or proof.erased.scopes
+        say(f"Nothing of the user was {'found' if was_there else 'there, so nothing was looked for'}.")
 
 
 def _described(erased: int) -> str:
