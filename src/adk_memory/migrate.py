@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, column, exc, inspect, select, table, text
 from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.util import greenlet_spawn
 
 from adk_memory._sql.exclusive import exclusive, to_its_end
 from adk_memory._sql.failures import translated
@@ -75,8 +76,14 @@ async def downgrade(engine: AsyncEngine, revision: str) -> None:
 
 async def current(engine: AsyncEngine) -> str | None:
     """Return the revision of the database, or None when it has no tables of ours."""
-    async with translated(), engine.connect() as connection:
-        return await connection.run_sync(_revision_of)
+
+    def look() -> str | None:
+        with engine.sync_engine.connect() as connection:
+            return _revision_of(connection)
+
+    async with translated():
+        # Not on an AsyncConnection: that is closed by a task, which whoever ends an event loop cancels with the others.
+        return await greenlet_spawn(look)
 
 
 async def require_head(engine: AsyncEngine) -> None:
