@@ -89,7 +89,9 @@ class TestUnderRowSecurity(
 
 @pytest.mark.heavy
 class TestAllUnderRowSecurity(MemoryServiceContract):
-    test_the_health_report_says_how_many_are_pending = None  # type: ignore[assignment]  # to whoever is bound it does not
+    # To whoever is bound it does not say how many are pending.
+    test_the_health_report_says_how_many_are_pending = None  # type: ignore[assignment]
+    test_the_health_report_counts_nothing_that_has_expired_as_pending = None  # type: ignore[assignment]
 
     @pytest.fixture
     def make_service(self, shared: Secured) -> MakeService:
