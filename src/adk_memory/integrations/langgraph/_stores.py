@@ -16,6 +16,7 @@ from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 from langgraph.store.base.batch import AsyncBatchedBaseStore
 
 from adk_memory._open import open_memory
+from adk_memory._sql.urls import backend_of
 from adk_memory._validation import validate_id
 from adk_memory.errors import AdkMemoryError, ConfigurationError
 from adk_memory.integrations.langgraph._indexing import Index
@@ -236,7 +237,7 @@ class _Core:
         self.index = Index(index)
         self._closes = closes
         self._interval = config.get("sweep_interval_minutes") or _SWEEP_MINUTES
-        self._migrates = isinstance(memory, str) and memory.lstrip().startswith("sqlite")
+        self._migrates = isinstance(memory, str) and backend_of(memory) == "sqlite"
         self._migrating = asyncio.Lock()
         if isinstance(memory, str):
             self._service = open_memory(memory, embedder=self.index.provider)
