@@ -12,7 +12,11 @@ from adk_memory.types import HealthReport
 
 
 class MaintainedService:
-    """The part of `MemoryService` that is about the whole store, and about no user in particular."""
+    """The part of `MemoryService` that is about the whole store, and about no user in particular.
+
+    Where the database hides the entries of others from the role that asks, whatever looks after all of them raises a
+    `ConfigurationError` before it does anything.
+    """
 
     backend_name: str = ""
     """What logs and telemetry call this backend; the name of its class where it says nothing."""
@@ -92,7 +96,8 @@ class MaintainedService:
         next call erases what is left. ``on_progress`` is called with how many are erased so far.
 
         Raises:
-            ConfigurationError: there never was a vector of such a model.
+            ConfigurationError: nothing was ever stored with such a model.
+            ValidationError: ``model`` is not a string of 1 to 256 characters.
         """
         raise OperationNotSupportedError(f"{type(self).__name__} does not support drop_model")
 

@@ -73,6 +73,8 @@ class Rows:
         self._users: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
         self._scopes: defaultdict[tuple[str, str], set[str | None]] = defaultdict(set)
         self._arrivals = count(1)
+        self.written = False
+        """Whether anything was ever stored: the embedder's model is known from then on."""
 
     async def store(
         self,
@@ -117,6 +119,7 @@ class Rows:
     def _claim(self, scope: Scope, project_id: str | None, *, needed: bool) -> None:
         # As a database has a row for it, also when its last entry is gone.
         if needed:
+            self.written = True
             self._scopes[scope.app_name, scope.user_id].add(project_id)
 
     def _write(self, row: Row, record: Record, vector: Vector | None) -> None:

@@ -273,7 +273,8 @@ class InMemoryMemoryService(MemoryService):
         return await embed_pending(self._rows, self._embedder, on_progress, limit)
 
     async def drop_model(self, model: str, *, on_progress: Callable[[int], None] | None = None) -> int:
-        known = None if self._embedder is None else self._embedder.model
+        validate_id("model", model)
+        known = None if self._embedder is None or not self._rows.written else self._embedder.model
         if model != known:
             raise ConfigurationError(f"there is no model {model!r}; there are: {known or 'none'}")
         dropped = self._rows.drop_vectors()

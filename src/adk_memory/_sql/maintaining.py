@@ -13,6 +13,7 @@ from adk_memory._sql.failures import translated
 from adk_memory._sql.purging import purge
 from adk_memory._sql.reindexing import reindex, reindex_outdated
 from adk_memory._sql.users import users
+from adk_memory._validation import validate_id
 from adk_memory.embedding import Embedder
 from adk_memory.erasure import Erasure, ScrubReport
 from adk_memory.maintenance import MaintainedService
@@ -60,7 +61,7 @@ class SqlMaintenance(MaintainedService):
         return await self._backlog.embed(on_progress, limit)
 
     async def drop_model(self, model: str, *, on_progress: Callable[[int], None] | None = None) -> int:
-        return await self._backlog.drop(model, on_progress)
+        return await self._backlog.drop(validate_id("model", model), on_progress)
 
     async def purge_expired(self, *, on_progress: Callable[[int], None] | None = None) -> Erasure:
         return await purge(self._database, _clock.now(), on_progress)

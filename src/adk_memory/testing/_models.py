@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import pytest
 
-from adk_memory import ConfigurationError
+from adk_memory import ConfigurationError, ValidationError
 from adk_memory.testing._base import ContractBase, MakeService, Memories
 from adk_memory.testing._embedder import ToyEmbedder
 
@@ -61,3 +62,18 @@ class ModelsContract(ContractBase):
         embedded.can.need("drop_model")
         with pytest.raises(ConfigurationError, match="no model 'never'"):
             await embedded.service.drop_model("never")
+
+    async def test_a_model_with_which_nothing_was_stored_is_not_dropped(
+        self, make_service: MakeService, embedded: Memories
+    ) -> None:
+        embedded.can.need("drop_model")
+        fresh = ToyEmbedder(model=f"toy-{uuid.uuid4().hex}")
+        async with make_service(embedder=fresh) as service:
+            with pytest.raises(ConfigurationError, match="no model"):
+                await service.drop_model(fresh.model)
+
+    @pytest.mark.parametrize("bad", ["", "m" * 257, None, 5, ["toy"]], ids=repr)
+    async def test_what_names_no_model_is_refused(self, embedded: Memories, bad: Any) -> None:
+        embedded.can.need("drop_model")
+        with pytest.raises(ValidationError, match="model"):
+            await embedded.service.drop_model(bad)
